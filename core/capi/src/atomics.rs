@@ -1,48 +1,50 @@
-//! Atomics.
+//! `shmem_atomic_*`: for each the CPU instruction, inlined, where the context needs no lock and the word is mapped; else the
+//! library's call.
 
 use std::ffi::c_int;
 
-use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
+use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue, bindings};
 
-use crate::failure::or_end;
+use crate::call::{cold, fast_path, pe_index, with_context};
+use crate::failure::or_abort_job;
 use crate::handles::Ctx;
-use crate::library::{given, number, on, seldom, straight};
+use crate::objects::not_null;
 
-/// An atomic that gives nothing, or the old value.
+/// An atomic that returns nothing, or the old value.
 macro_rules! atomic {
     ($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*) $(-> $returns:ident)?, $op:ident, $operand:expr, $compare:expr) => {
         #[inline(always)]
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, $word: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
-            straight!(call, ctx, |library, context, word| {
+            fast_path!(call, ctx, |library, context, word| {
                 library.addresses.word($word) =>
-                    context.atomic_here(AtomicOp::$op, word, ($operand, $compare), number(pe))
+                    bindings::try_atomic(context, AtomicOp::$op, word, ($operand, $compare), pe_index(pe))
                         .map(|_old| { $(let old: $returns = _old; old)? }),
-                library.word_or_end(call, stringify!($word), $word) =>
-                    context.$name(word, $($argument,)* number(pe)),
+                library.word_or_abort(call, stringify!($word), $word) =>
+                    context.$name(word, $($argument,)* pe_index(pe)),
             })
         }
     };
 }
 
-/// An atomic whose old value comes by the next quiet.
+/// An atomic whose old value arrives by the next quiet.
 macro_rules! nonblocking {
     ($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr) => {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, fetch: *mut T, $word: $address, $($argument: T,)* pe: c_int,
         ) {
-            on!(call, ctx, |library, context| {
+            with_context!(call, ctx, |library, context| {
                 let word = match library.addresses.word($word) {
                     Some(word) => word,
-                    None => seldom(|| {
-                        or_end(call, given("fetch", fetch, 1));
-                        library.word_or_end(call, stringify!($word), $word)
+                    None => cold(|| {
+                        or_abort_job(call, not_null("fetch", fetch, 1));
+                        library.word_or_abort(call, stringify!($word), $word)
                     }),
                 };
                 let operands = ($operand, $compare);
                 // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-                unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, number(pe)) }
+                unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, pe_index(pe)) }
             })
         }
     };

@@ -3,52 +3,53 @@
 use std::ffi::c_int;
 
 use bytemuck::Pod;
-use oxshmem::{Fold, Reducible, Sym};
+use oxshmem::{Fold, Reducible, Sym, bindings};
 
-use crate::failure::{Done, Failure, or_end, status};
+use crate::call::pe_index;
+use crate::failure::{CResult, Failure, or_abort_job, status};
 use crate::handles::Team;
-use crate::library::{self, Library, number};
+use crate::library::{self, Library};
 use crate::rma::stride;
 
 /// The barrier of all PEs.
-pub(crate) fn everyone(library: &'static Library) -> Done {
-    library.complete()?;
-    Ok(library.alone(|world| world.barrier_all())?)
+pub(crate) fn everyone(library: &'static Library) -> CResult {
+    library.quiet_default()?;
+    Ok(library.with_world(|world| world.barrier_all())?)
 }
 
 pub(crate) fn barrier_all(call: &'static str) {
-    or_end(call, library::get().and_then(everyone));
+    or_abort_job(call, library::get().and_then(everyone));
 }
 
 pub(crate) fn sync_all(call: &'static str) {
-    let sync = |library: &'static Library| Ok(library.alone(|world| world.sync_all())?);
-    or_end(call, library::get().and_then(sync));
+    let sync = |library: &'static Library| Ok(library.with_world(|world| world.sync_all())?);
+    or_abort_job(call, library::get().and_then(sync));
 }
 
-/// Does what a call asks of a team. Where an argument of this PE's makes no sense, the others' calls fail, too.
+/// Makes a call of a team. Where an argument on this PE makes no sense, the calls of the others fail, too.
 pub(crate) fn with<R>(
     call: &'static str,
     team: Team,
-    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> Done<R>,
-) -> Done<R> {
+    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> CResult<R>,
+) -> CResult<R> {
     let library = library::get()?;
     let entry = library.team(team)?;
-    library.apart(|context| {
+    library.with_own_context(|context| {
         let team = entry.team.attach(context)?;
         let done = act(library, &team);
         if let Err(Failure::Argument { name, what }) = &done {
-            // The error that this PE gives is that of the argument.
+            // This PE's own error is that of the argument.
             let _ = team.refuse(call, format!("argument {name}: {what}"));
         }
         done
     })?
 }
 
-/// The same of a call that gives a status.
+/// The same for a call that returns a status.
 fn of_team(
     call: &'static str,
     team: Team,
-    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> Done,
+    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> CResult,
 ) -> c_int {
     status(call, with(call, team, act))
 }
@@ -57,33 +58,33 @@ pub(crate) fn sync(call: &'static str, team: Team) -> c_int {
     of_team(call, team, |_, team| Ok(team.sync()?))
 }
 
-/// `each` elements for every member; more than there can be where that overflows.
+/// `each` elements for every member; more than any memory has where that overflows.
 fn for_all(team: &oxshmem::Team<'_>, each: usize) -> usize {
     each.saturating_mul(team.n_pes())
 }
 
-/// A destination and a source of as many elements, in blocks that calls have lately found: for calls that take less time
-/// than it takes to look for blocks, or to move what that gives.
+/// A destination and a source of `len` elements, in blocks that calls have lately found: for calls that take less time
+/// than a search for the block, or than a move of its result.
 #[inline(always)]
-pub(crate) fn both_known<T: Pod>(
+pub(crate) fn both_cached<T: Pod>(
     library: &Library,
     dest: *mut T,
     source: *const T,
     len: usize,
 ) -> Option<(Sym<T>, Sym<T>)> {
-    let dest = library.world.known_at(dest.cast_const(), len)?;
-    Some((dest, library.world.known_at(source, len)?))
+    let dest = bindings::cached_object(&library.world, dest.cast_const(), len)?;
+    Some((dest, bindings::cached_object(&library.world, source, len)?))
 }
 
-/// A destination and a source, of so many elements.
+/// A destination and a source, each with its number of elements.
 #[inline]
 pub(crate) fn both<T: Pod>(
     library: &Library,
     (dest, dest_len): (*mut T, usize),
     (source, source_len): (*const T, usize),
-) -> Done<(Sym<T>, Sym<T>)> {
-    let dest = library.block_of("dest", dest.cast_const(), dest_len)?;
-    let source = library.block_of("source", source, source_len)?;
+) -> CResult<(Sym<T>, Sym<T>)> {
+    let dest = library.object_in_block("dest", dest.cast_const(), dest_len)?;
+    let source = library.object_in_block("source", source, source_len)?;
     Ok((dest, source))
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn alltoall_of<T: Pod>(
     dest: *mut T,
     source: *const T,
     nelems: usize,
-) -> Done {
+) -> CResult {
     let len = for_all(team, nelems);
     let (dest, source) = both(library, (dest, len), (source, len))?;
     Ok(team.alltoall(dest, source)?)
@@ -119,7 +120,7 @@ pub(crate) fn alltoalls_of<T: Pod>(
     (dest, dst): (*mut T, isize),
     (source, sst): (*const T, isize),
     nelems: usize,
-) -> Done {
+) -> CResult {
     let (dst, sst) = (stride("dst", dst)?, stride("sst", sst)?);
     let spanned = |stride: usize| match for_all(team, nelems) {
         0 => 0,
@@ -152,12 +153,12 @@ pub(crate) unsafe fn broadcast<T: Pod>(
     root: c_int,
 ) -> c_int {
     of_team(call, team, |library, team| {
-        if let Some((dest, source)) = both_known(library, dest, source, nelems) {
-            return Ok(team.broadcast(dest, source, number(root))?);
+        if let Some((dest, source)) = both_cached(library, dest, source, nelems) {
+            return Ok(team.broadcast(dest, source, pe_index(root))?);
         }
-        // A root does not wait for the others, so that not all would hear in this call that it has failed.
-        let (dest, source) = or_end(call, both(library, (dest, nelems), (source, nelems)));
-        Ok(team.broadcast(dest, source, number(root))?)
+        // A root does not wait for the others, so that not all would learn in this call that it has failed.
+        let (dest, source) = or_abort_job(call, both(library, (dest, nelems), (source, nelems)));
+        Ok(team.broadcast(dest, source, pe_index(root))?)
     })
 }
 
@@ -168,12 +169,12 @@ pub(crate) fn collect_of<T: Pod>(
     dest: *mut T,
     source: *const T,
     nelems: usize,
-) -> Done {
-    // How many elements come in all nobody knows yet: if none do, it may be null.
+) -> CResult {
+    // The number of elements in all is not known yet: if it is zero, `dest` may be null.
     let null = dest.is_null();
-    let dest = library.world.rest_at("dest", dest.cast_const());
+    let dest = bindings::rest_at(&library.world, "dest", dest.cast_const());
     let dest = dest.map_err(|error| Failure::argument("dest", error.to_string()))?;
-    let source = library.block_of("source", source, nelems)?;
+    let source = library.object_in_block("source", source, nelems)?;
     let collected = team.collect_into_rest(dest, source).map(drop);
     collected.map_err(|error| match error {
         oxshmem::Error::OutOfRange { .. } if null => Failure::null("dest"),
@@ -213,7 +214,7 @@ pub(crate) fn fcollect_of<T: Pod>(
     dest: *mut T,
     source: *const T,
     nelems: usize,
-) -> Done {
+) -> CResult {
     let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
     Ok(team.fcollect(dest, source)?)
 }

@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_long};
 
-use oxshmem::{Context, ContextOptions, Session, SharedContext};
+use oxshmem::{ContextOptions, Session};
 
-use crate::failure::{Done, Failure, or_end, tell};
+use crate::call::with_context;
+use crate::entries::CtxEntry;
+use crate::failure::{CResult, Failure, or_abort_job, report};
 use crate::handles::{Ctx, SessionConfig, Team};
-use crate::library::{self, Library, on};
+use crate::library::{self, Library};
 
 const SERIALIZED: c_long = 1;
 const PRIVATE: c_long = 2;
@@ -14,55 +16,8 @@ const NOSTORE: c_long = 4;
 const SESSION_BATCH: c_long = 1;
 const SESSION_TOTAL_OPS: c_long = 1;
 
-/// A context, and of which team it is.
-pub(crate) struct CtxEntry {
-    /// What its user has for itself; what threads share by a lock. The default one is neither.
-    own: Option<Box<Context<'static>>>,
-    shared: Option<Box<SharedContext<'static>>>,
-    pub team: Team,
-}
-
-impl CtxEntry {
-    /// The context, if who uses it needs no lock.
-    #[inline(always)]
-    pub(crate) fn own(&self) -> Option<&Context<'static>> {
-        self.own.as_deref()
-    }
-
-    /// The same if a lock is needed.
-    pub(crate) fn shared(&self) -> Option<&SharedContext<'static>> {
-        self.shared.as_deref()
-    }
-
-    /// Drives what is under way. Where threads make calls at once there is something to drive on shared ones alone.
-    pub(crate) fn drive(&self, several: bool) {
-        match (&self.own, &self.shared) {
-            (Some(own), _) if !several => own.progress(),
-            (_, Some(shared)) => shared.progress(),
-            _ => {}
-        }
-    }
-
-    /// Completes what was issued, as in [`drive`](Self::drive).
-    pub(crate) fn complete(&self, several: bool) -> oxshmem::Result<()> {
-        match (&self.own, &self.shared) {
-            (Some(own), _) if !several => own.quiet(),
-            (_, Some(shared)) => shared.lock().quiet(),
-            _ => Ok(()),
-        }
-    }
-
-    fn is_default(&self) -> bool {
-        self.own.is_none() && self.shared.is_none()
-    }
-}
-
 pub(crate) fn add_default(library: &Library) {
-    library.contexts.add(CtxEntry {
-        own: None,
-        shared: None,
-        team: Team::WORLD,
-    });
+    library.contexts.add(CtxEntry::default_context());
 }
 
 pub(crate) unsafe fn create(call: &'static str, options: c_long, ctx: *mut Ctx) -> c_int {
@@ -81,7 +36,7 @@ pub(crate) unsafe fn create_of_team(
         Ok(handle) => (handle, 0),
         Err(failure) => {
             if team != Team::INVALID {
-                tell(call, &failure);
+                report(call, &failure);
             }
             (Ctx::INVALID, -1)
         }
@@ -93,7 +48,7 @@ pub(crate) unsafe fn create_of_team(
     status
 }
 
-fn make(team: Team, options: c_long) -> Done<Ctx> {
+fn make(team: Team, options: c_long) -> CResult<Ctx> {
     let library = library::get()?;
     let entry = library.team(team)?;
     if options & !(SERIALIZED | PRIVATE | NOSTORE) != 0 {
@@ -113,15 +68,12 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
         }
     }
     let made = entry.team.create_context(&library.world, wanted)?;
-    // What one thread at a time uses needs none, unless there is something to drive: requests that were put off to be
-    // posted together, lanes that were full, answers of messages. While any thread of the PE waits in a call that goes on: the
-    // one whose context it is may be in no call for long, or wait for the other by means of its own.
+    // A context that one thread at a time uses needs no lock, unless its operations need progress: requests that were held
+    // back to be posted together, full lanes, replies to messages. Any thread of the PE that waits in a call makes that
+    // progress: the context's own thread may be in no call for long, or wait for the other by means of its own.
     let needs_lock = options & (SERIALIZED | PRIVATE) == 0 || library.uses_lanes;
-    let (own, shared) = match library.threads().is_some() && needs_lock {
-        true => (None, Some(Box::new(made.share()))),
-        false => (Some(Box::new(made)), None),
-    };
-    let handle = library.contexts.add(CtxEntry { own, shared, team });
+    let needs_lock = needs_lock && library.threads().is_some();
+    let handle = library.contexts.add(CtxEntry::new(made, needs_lock, team));
     match handle {
         Some(handle) => Ok(Ctx(handle)),
         None => Err(Failure::argument(
@@ -133,11 +85,11 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
 
 pub(crate) fn destroy(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        or_end(call, library::get().and_then(|library| end(library, ctx)));
+        or_abort_job(call, library::get().and_then(|library| end(library, ctx)));
     }
 }
 
-fn end(library: &Library, ctx: Ctx) -> Done {
+fn end(library: &Library, ctx: Ctx) -> CResult {
     if ctx == Ctx::DEFAULT {
         return Err(Failure::argument(
             "ctx",
@@ -145,10 +97,9 @@ fn end(library: &Library, ctx: Ctx) -> Done {
         ));
     }
     let entry = library.contexts.remove(ctx.0);
-    match entry.map(|entry| (entry.own, entry.shared)) {
-        Some((Some(own), _)) => Ok(own.destroy()?),
-        Some((_, Some(shared))) => Ok(shared.destroy()?),
-        _ => Err(Failure::argument(
+    match entry.and_then(CtxEntry::destroy) {
+        Some(destroyed) => Ok(destroyed?),
+        None => Err(Failure::argument(
             "ctx",
             "this is no context, or was destroyed",
         )),
@@ -156,7 +107,7 @@ fn end(library: &Library, ctx: Ctx) -> Done {
 }
 
 /// Ends a team's contexts.
-pub(crate) fn destroy_of(library: &Library, team: Team) -> Done {
+pub(crate) fn destroy_of(library: &Library, team: Team) -> CResult {
     let of_team = |entry: &CtxEntry| entry.team == team && !entry.is_default();
     for handle in library.contexts.all(of_team) {
         end(library, Ctx(handle))?;
@@ -168,7 +119,7 @@ pub(crate) fn destroy_of(library: &Library, team: Team) -> Done {
 pub(crate) fn destroy_all(library: &Library) {
     for handle in library.contexts.all(|entry| !entry.is_default()) {
         if let Err(failure) = end(library, Ctx(handle)) {
-            tell("shmem_finalize", &failure);
+            report("shmem_finalize", &failure);
         }
     }
 }
@@ -206,17 +157,17 @@ pub(crate) unsafe fn session_start(
         // SAFETY: the caller gives a configuration, or null.
         session = session.total_ops(unsafe { (*config).total_ops });
     }
-    on!(call, ctx, |_library, context| {
+    with_context!(call, ctx, |_library, context| {
         context.session_start(session);
-        Done::Ok(())
+        CResult::Ok(())
     });
 }
 
 pub(crate) fn session_stop(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| {
+        with_context!(call, ctx, |_library, context| {
             context.session_stop();
-            Done::Ok(())
+            CResult::Ok(())
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a call that cannot be done.
+//! Failures of calls: their messages, their status, and the end of the job.
 
 use std::ffi::c_int;
 use std::io::Write;
@@ -8,13 +8,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::library;
-use crate::threads::Thread;
+use oxshmem::World;
 
-/// Why a call cannot be done.
+use crate::thread::Thread;
+
+/// The reason why a call cannot be done.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library says so.
+    /// The library's error.
     Core(oxshmem::Error),
     /// The library is not initialized.
     NotInitialized,
@@ -27,7 +28,8 @@ pub(crate) enum Failure {
     },
 }
 
-pub(crate) type Done<R = ()> = Result<R, Failure>;
+/// The result of a call of the C API.
+pub(crate) type CResult<R = ()> = Result<R, Failure>;
 
 impl From<oxshmem::Error> for Failure {
     fn from(error: oxshmem::Error) -> Self {
@@ -44,7 +46,7 @@ impl Failure {
         }
     }
 
-    /// An argument that is null, where symmetric memory is wanted.
+    /// An argument that is null, where it must be symmetric memory.
     #[cold]
     pub(crate) fn null(name: &'static str) -> Self {
         Failure::argument(
@@ -53,7 +55,7 @@ impl Failure {
         )
     }
 
-    /// What the library says of an argument.
+    /// The library's error about an argument.
     pub(crate) fn of(name: &'static str, error: oxshmem::Error) -> Self {
         match error {
             oxshmem::Error::Argument { what, .. } => Failure::Argument { name, what },
@@ -65,8 +67,8 @@ impl Failure {
         }
     }
 
-    /// Whether another PE's leaving can be the reason, or this one's.
-    fn is_of_leaving(&self) -> bool {
+    /// Whether the exit of another PE can be the reason, or this one's.
+    fn is_of_exit(&self) -> bool {
         use oxshmem::Error::{Bootstrap, CollectivesEnded, LaneFailed, PeerLost};
         matches!(
             self,
@@ -76,7 +78,7 @@ impl Failure {
         )
     }
 
-    fn words(&self) -> String {
+    fn message(&self) -> String {
         match self {
             Failure::Core(oxshmem::Error::NoSuchPe { pe, size, .. }) => {
                 // C's numbers are signed.
@@ -92,54 +94,67 @@ impl Failure {
     }
 }
 
-/// Says something on stderr; where it cannot be written nobody wants to know.
-#[cold]
-pub(crate) fn say(words: &str) {
-    let _ = std::io::stderr().write_all(format!("oxshmem: {words}\n").as_bytes());
+/// The function that finds this process's world, while it is initialized: set by the module that keeps it.
+static FIND_WORLD: OnceLock<fn() -> Option<&'static World>> = OnceLock::new();
+
+/// Has messages name this PE, and failures end its job, from here on.
+pub(crate) fn find_world_by(find: fn() -> Option<&'static World>) {
+    // The same function each time.
+    let _ = FIND_WORLD.set(find);
 }
 
-/// Tells of a call that failed. Where another thread ends the process well, and this call fails since PEs leave, nobody is
-/// told, and this thread ends, having no lock of the library's.
+fn world() -> Option<&'static World> {
+    FIND_WORLD.get().and_then(|find| find())
+}
+
+/// Prints a message on stderr. An error there is ignored: nobody could read of it.
 #[cold]
-pub(crate) fn tell(call: &str, failure: &Failure) {
+pub(crate) fn print(message: &str) {
+    let _ = std::io::stderr().write_all(format!("oxshmem: {message}\n").as_bytes());
+}
+
+/// Reports a call that failed. Where another thread exits the process cleanly, and this call fails because PEs leave, nothing
+/// is reported, and this thread ends: it holds no lock of the library's.
+#[cold]
+pub(crate) fn report(call: &str, failure: &Failure) {
     let exiting = EXITING.get();
-    if failure.is_of_leaving() && exiting.is_some_and(|thread| *thread != Thread::current()) {
-        // SAFETY: ends this thread as it is, but not the process. What lies on its stack stays until it is joined.
+    if failure.is_of_exit() && exiting.is_some_and(|thread| *thread != Thread::current()) {
+        // SAFETY: ends this thread as it is, but not the process. Its stack stays until it is joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
-    let words = failure.words();
-    match library::get() {
-        Ok(library) => say(&format!("PE {}: {call}: {words}", library.world.my_pe())),
-        Err(_) => say(&format!("{call}: {words}")),
+    let message = failure.message();
+    match world() {
+        Some(world) => print(&format!("PE {}: {call}: {message}", world.my_pe())),
+        None => print(&format!("{call}: {message}")),
     }
 }
 
-/// The thread by which the process exits well, if one does.
+/// The thread by which the process exits cleanly, if one does.
 static EXITING: OnceLock<Thread> = OnceLock::new();
 
-/// This thread exits. Where others are in calls these may fail from here on, because PEs leave.
-pub(crate) fn exits_well() {
+/// Notes that this thread exits the process. Calls of other threads may fail from here on, because PEs leave.
+pub(crate) fn note_clean_exit() {
     let _ = EXITING.set(Thread::current());
 }
 
-/// Whether the process exits well.
+/// Whether the process exits cleanly.
 pub(crate) fn is_exiting() -> bool {
     EXITING.get().is_some()
 }
 
-/// Tells of a call that failed and cannot say so, and ends the job.
+/// Reports a call that failed and returns no status, and ends the job.
 #[cold]
 #[inline(never)]
-pub(crate) fn end(call: &str, failure: Failure) -> ! {
-    tell(call, &failure);
-    exit(1)
+pub(crate) fn abort_job(call: &str, failure: Failure) -> ! {
+    report(call, &failure);
+    exit_job(1)
 }
 
-/// How long what the program has written may take to be on its way.
+/// The longest time that a flush of the program's output may take.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Has what the program has written to its streams be on its way. A thread that reads of a stream has it for itself until
-/// something comes: that stream, and those opened before it but for stdout, are given up in time.
+/// Flushes the program's C streams. A thread that reads from a stream holds it until data comes: the wait for that stream,
+/// and for those opened before it except stdout, has a limit.
 fn flush() {
     let (done, is_done) = channel();
     let flushed = thread::Builder::new().spawn(move || {
@@ -163,46 +178,37 @@ unsafe extern "C" {
 
 /// Ends the job with a status: every PE, whatever it is doing.
 #[cold]
-pub(crate) fn exit(status: c_int) -> ! {
+pub(crate) fn exit_job(status: c_int) -> ! {
     flush();
-    if let Ok(library) = library::get() {
-        library.world.global_exit(status);
+    if let Some(world) = world() {
+        world.global_exit(status);
     }
     // SAFETY: ends the process. Without a launcher nobody else does; and no exit handler may wait for other PEs.
     unsafe { libc::_exit(status) }
 }
 
-/// What a call gave, or the job's end.
+/// The value of a call, or the job's end.
 #[inline(always)]
-pub(crate) fn or_end<R>(call: &'static str, done: Done<R>) -> R {
-    match done {
-        Ok(done) => done,
-        Err(failure) => end(call, failure),
-    }
-}
-
-/// The same of what a context gave, on the fast path.
-#[inline(always)]
-pub(crate) fn given_or_end<R, E: Into<Failure>>(call: &'static str, given: Result<R, E>) -> R {
-    match given {
-        Ok(given) => given,
-        Err(error) => end_by(call, error),
+pub(crate) fn or_abort_job<R, E: Into<Failure>>(call: &'static str, result: Result<R, E>) -> R {
+    match result {
+        Ok(value) => value,
+        Err(error) => abort_job_by(call, error),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_by<E: Into<Failure>>(call: &str, error: E) -> ! {
-    end(call, error.into())
+fn abort_job_by<E: Into<Failure>>(call: &str, error: E) -> ! {
+    abort_job(call, error.into())
 }
 
-/// The status of a call: 0, or after a message something else.
+/// The status of a call: 0, or after a message -1.
 #[inline(always)]
-pub(crate) fn status(call: &'static str, done: Done) -> c_int {
-    match done {
+pub(crate) fn status(call: &'static str, result: CResult) -> c_int {
+    match result {
         Ok(()) => 0,
         Err(failure) => {
-            tell(call, &failure);
+            report(call, &failure);
             -1
         }
     }

@@ -1,7 +1,7 @@
 //! Handles of teams and contexts: numbers that C sees as pointers to nothing it knows.
 //!
-//! A handle is a place in a table and a count of what was there before, so that one kept too long, or made up, is
-//! found to be none.
+//! A handle is an index into a table and a count of the earlier entries there, so that a handle kept too long, or made up, is
+//! refused.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -43,111 +43,111 @@ pub struct SessionConfig {
     pub(crate) total_ops: usize,
 }
 
-/// How many bits of a handle are the place, counted from 1.
-const PLACE_BITS: u32 = 20;
-/// How many contexts there can be at a time.
+/// The bits of a handle that are the index, counted from 1.
+const INDEX_BITS: u32 = 20;
+/// The most contexts that there can be at a time.
 pub(crate) const CONTEXTS: usize = 4096;
 
-/// What handles of one kind stand for.
+/// The objects that handles of one kind stand for.
 pub(crate) struct Table<T> {
-    places: Box<[AtomicPtr<Entry<T>>]>,
-    made: Mutex<Made>,
+    slots: Box<[AtomicPtr<Entry<T>>]>,
+    live: Mutex<Live>,
 }
 
-/// Who has this adds and takes out.
+/// The live handles. A thread holds their lock to add an entry or to remove one.
 #[derive(Default)]
-struct Made {
+struct Live {
     /// The handles that stand for something, the latest last.
     handles: Vec<usize>,
-    /// How many were made.
+    /// The number of handles ever made.
     count: usize,
 }
 
 struct Entry<T> {
     handle: usize,
-    of: T,
+    object: T,
 }
 
 impl<T> Table<T> {
-    /// With room for so many.
-    pub(crate) fn new(places: usize) -> Self {
+    /// A table of as many slots.
+    pub(crate) fn new(slots: usize) -> Self {
         Table {
-            places: (0..places).map(|_| AtomicPtr::new(null_mut())).collect(),
-            made: Mutex::default(),
+            slots: (0..slots).map(|_| AtomicPtr::new(null_mut())).collect(),
+            live: Mutex::default(),
         }
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle for this; none if there are too many. The first ones are 1, 2 and so on.
-    pub(crate) fn add(&self, of: T) -> Option<usize> {
-        let mut made = self.made();
-        let place = self
-            .places
+    /// A handle for an object; none if there are too many. The first ones are 1, 2 and so on.
+    pub(crate) fn add(&self, object: T) -> Option<usize> {
+        let mut live = self.live();
+        let index = self
+            .slots
             .iter()
-            .position(|p| p.load(Ordering::Relaxed).is_null())?;
-        // Those that are made in order, at the start, have no count.
-        let count = made.count.saturating_sub(place);
-        let handle = count << PLACE_BITS | (place + 1);
-        made.count += 1;
-        made.handles.push(handle);
-        let entry = Box::into_raw(Box::new(Entry { handle, of }));
-        self.places.get(place)?.store(entry, Ordering::Release);
+            .position(|slot| slot.load(Ordering::Relaxed).is_null())?;
+        // The first handles, made in order, have no count.
+        let count = live.count.saturating_sub(index);
+        let handle = count << INDEX_BITS | (index + 1);
+        live.count += 1;
+        live.handles.push(handle);
+        let entry = Box::into_raw(Box::new(Entry { handle, object }));
+        self.slots.get(index)?.store(entry, Ordering::Release);
         Some(handle)
     }
 
-    fn place(&self, handle: usize) -> Option<&AtomicPtr<Entry<T>>> {
-        let place = handle & ((1 << PLACE_BITS) - 1);
-        self.places.get(place.checked_sub(1)?)
+    fn slot(&self, handle: usize) -> Option<&AtomicPtr<Entry<T>>> {
+        let index = handle & ((1 << INDEX_BITS) - 1);
+        self.slots.get(index.checked_sub(1)?)
     }
 
-    /// What a handle stands for, if it is one.
+    /// The object of a handle, if it is one.
     #[inline]
     pub(crate) fn get(&self, handle: usize) -> Option<&T> {
-        let entry = self.place(handle)?.load(Ordering::Acquire);
-        // SAFETY: what is in the table was made by `add`, and is freed by `remove` alone, which its caller does not
+        let entry = self.slot(handle)?.load(Ordering::Acquire);
+        // SAFETY: the table's entries were made by `add`, and are freed by `remove` alone, which its caller does not
         // call while others use the entry.
         let entry = unsafe { entry.as_ref() }?;
-        (entry.handle == handle).then_some(&entry.of)
+        (entry.handle == handle).then_some(&entry.object)
     }
 
-    /// Takes out what a handle stands for, if it is one. Nobody uses it any more.
+    /// Removes the object of a handle, if it is one. Nobody uses it any more.
     pub(crate) fn remove(&self, handle: usize) -> Option<T> {
-        let mut made = self.made();
+        let mut live = self.live();
         self.get(handle)?;
-        made.handles.retain(|other| *other != handle);
-        let entry = self.place(handle)?.swap(null_mut(), Ordering::AcqRel);
+        live.handles.retain(|other| *other != handle);
+        let entry = self.slot(handle)?.swap(null_mut(), Ordering::AcqRel);
         if entry.is_null() {
             return None;
         }
         // SAFETY: `add` made it, and it is not in the table any more.
-        Some(unsafe { Box::from_raw(entry) }.of)
+        Some(unsafe { Box::from_raw(entry) }.object)
     }
 
-    /// Does something with each until it fails. Nobody adds or takes out meanwhile.
+    /// Calls `act` for each until it fails. Nobody adds or removes meanwhile.
     pub(crate) fn try_each<E>(&self, act: impl FnMut(&T) -> Result<(), E>) -> Result<(), E> {
-        self.among(&self.made()).try_for_each(act)
+        self.objects(&self.live()).try_for_each(act)
     }
 
-    /// Does something with each, unless another thread has them to itself just now.
+    /// Calls `act` for each, unless another thread holds their lock just now.
     pub(crate) fn each_if_free(&self, act: impl FnMut(&T)) {
-        match self.made.try_lock() {
-            Ok(made) => self.among(&made).for_each(act),
-            Err(TryLockError::Poisoned(made)) => self.among(&made.into_inner()).for_each(act),
+        match self.live.try_lock() {
+            Ok(live) => self.objects(&live).for_each(act),
+            Err(TryLockError::Poisoned(live)) => self.objects(&live.into_inner()).for_each(act),
             Err(TryLockError::WouldBlock) => {}
         }
     }
 
-    fn among<'t>(&'t self, made: &'t Made) -> impl Iterator<Item = &'t T> {
-        made.handles.iter().filter_map(|handle| self.get(*handle))
+    fn objects<'t>(&'t self, live: &'t Live) -> impl Iterator<Item = &'t T> {
+        live.handles.iter().filter_map(|handle| self.get(*handle))
     }
 
     /// The handles of those that are `wanted`, the latest first.
     pub(crate) fn all(&self, wanted: impl Fn(&T) -> bool) -> Vec<usize> {
-        let made = self.made();
-        let handles = made.handles.iter().rev().copied();
+        let live = self.live();
+        let handles = live.handles.iter().rev().copied();
         handles
             .filter(|handle| self.get(*handle).is_some_and(&wanted))
             .collect()

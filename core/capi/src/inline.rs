@@ -1,19 +1,20 @@
-//! What the calls need to know that `-DOXSHMEM_INLINE` compiles into programs (`include/oxshmem/direct.h`).
+//! The table that inlined calls read: those that `-DOXSHMEM_INLINE` compiles into programs (`include/oxshmem/direct.h`).
 //!
-//! They do what [`rma`](crate::rma), [`atomics`](crate::atomics) and [`order`](crate::order) do by the straight way: puts and
-//! gets of one word, and atomics, on the default context, towards PEs whose memory is mapped here; and, where all memory is,
-//! fences and quiets. Everything else is a call, and so are they where the library does not allow them: before it is
-//! initialized and after it is finalized, at `SHMEM_THREAD_MULTIPLE`, and, since it then knows no place by its address
-//! alone or has no memory mapped, in checked mode, with NICs' atomics and over lanes.
+//! They do what [`rma`](crate::rma), [`atomics`](crate::atomics) and [`order`](crate::order) do on their fast paths: puts and
+//! gets of one word, and atomics, on the default context, towards PEs whose memory is mapped here; and, where all memory is
+//! mapped, fences and quiets. Everything else is a call. So are they where the library does not allow them: before it is
+//! initialized and after it is finalized, and at `SHMEM_THREAD_MULTIPLE`. They are calls, too, in checked mode, with NICs'
+//! atomics and over lanes, where the library knows no object by its address alone or has no memory mapped.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use oxshmem::{Peer, PeerWords};
+use oxshmem::bindings::{self, Peer, PeerWords};
 
 use crate::library::Library;
 
-/// The version of [`Inline`], and of what programs do by it: `OXSHMEM_DIRECT_VERSION`. Any change of either is a new one.
+/// The version of [`Inline`], and of the code that programs have for it: `OXSHMEM_DIRECT_VERSION`. Any change of either is a
+/// new version.
 const VERSION: u32 = 2;
 
 /// `struct oxshmem_inline`.
@@ -23,9 +24,9 @@ pub struct Inline {
     /// [`VERSION`] while calls may be inlined, else 0.
     version: AtomicU32,
     pes: AtomicU32,
-    /// Where the heap begins, and its bytes.
+    /// The heap's address, and its bytes.
     heap: [AtomicUsize; 2],
-    /// The same of where the program has its beginning, too.
+    /// The same of the program's own mapping of its beginning.
     program: [AtomicUsize; 2],
     /// One for each PE.
     peers: AtomicPtr<Peer>,
@@ -42,17 +43,17 @@ static INLINE: Inline = Inline {
     words: AtomicPtr::new(null_mut()),
 };
 
-/// A pointer that never changes: a program may have a copy of it.
+/// A pointer that never changes: a program may copy it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "a name of C's")]
 pub static oxshmem_inline: &Inline = &INLINE;
 
-// As the header has it.
+// The sizes that the header has.
 const _: () =
     assert!(size_of::<Inline>() == 56 && size_of::<Peer>() == 16 && size_of::<PeerWords>() == 8);
 
-/// Allows it, now that the library is initialized. The program's next calls are this thread's, or come after it in the
-/// program's own order.
+/// Allows inlined calls, now that the library is initialized. The program's next calls are this thread's, or come after it in
+/// the program's own order.
 pub(crate) fn allow(library: &Library) {
     let Ok(pes) = u32::try_from(library.world.n_pes()) else {
         return;
@@ -67,15 +68,15 @@ pub(crate) fn allow(library: &Library) {
         to_base.store(base, Ordering::Relaxed);
         to_len.store(len, Ordering::Relaxed);
     }
-    let peers = library.world.peer_table().as_ptr();
+    let peers = bindings::peer_table(&library.world).as_ptr();
     INLINE.peers.store(peers.cast_mut(), Ordering::Relaxed);
-    let words = library.world.word_table();
+    let words = bindings::word_table(&library.world);
     let words = words.map_or(null_mut(), |words| words.as_ptr().cast_mut());
     INLINE.words.store(words, Ordering::Relaxed);
     INLINE.version.store(VERSION, Ordering::Release);
 }
 
-/// Forbids it, before what it needs is gone.
+/// Forbids inlined calls, before the memory that they read is gone.
 pub(crate) fn forbid() {
     INLINE.version.store(0, Ordering::Release);
 }

@@ -1,5 +1,5 @@
-//! The calls that take or give a `long double` itself, for which Rust has no type: it lies on the stack when it is
-//! passed (8 bytes above its end in the caller), and in the first x87 register when it is given back.
+//! The calls that take or return a `long double` itself, for which Rust has no type: it lies on the stack when it is
+//! passed (8 bytes above its end in the caller), and in the first x87 register when it is returned.
 
 use std::arch::{global_asm, naked_asm};
 use std::ffi::c_int;

@@ -3,34 +3,34 @@
 use std::ffi::{c_long, c_void};
 use std::ptr::null_mut;
 
-use oxshmem::{Error, Hints, Result, Sym, World};
+use oxshmem::{Error, Hints, Result, Sym, World, bindings};
 
-use crate::failure::{Done, or_end};
+use crate::failure::{CResult, or_abort_job};
 use crate::library;
 
 const ATOMICS_REMOTE: c_long = 1;
 const SIGNAL_REMOTE: c_long = 2;
 
-/// The address of what was allocated: null where nothing was.
+/// The address of a new block: null where nothing was allocated.
 fn address(
     call: &'static str,
-    allocate: impl FnOnce(&World) -> Done<Result<Sym<u8>>>,
+    allocate: impl FnOnce(&World) -> CResult<Result<Sym<u8>>>,
 ) -> *mut c_void {
     let done = together(|world| match allocate(world)? {
         Ok(block) if block.is_empty() => Ok(null_mut()),
-        Ok(block) => Ok(world.address_of(block).map_or(null_mut(), <*mut u8>::cast)),
-        // Of these every PE hears, and the program by null (M13).
+        Ok(block) => Ok(bindings::address_of(world, block).map_or(null_mut(), <*mut u8>::cast)),
+        // Every PE gets these errors, and the program null (M13).
         Err(Error::OutOfMemory { .. } | Error::Argument { .. }) => Ok(null_mut()),
         Err(error) => Err(error.into()),
     });
-    or_end(call, done)
+    or_abort_job(call, done)
 }
 
-/// Does what all PEs do, whose barriers complete what was issued on the default context.
-fn together<R>(act: impl FnOnce(&World) -> Done<R>) -> Done<R> {
+/// Makes a call of all PEs, whose barriers complete what was issued on the default context.
+fn together<R>(act: impl FnOnce(&World) -> CResult<R>) -> CResult<R> {
     let library = library::get()?;
-    library.complete()?;
-    library.alone(act)
+    library.quiet_default()?;
+    library.with_world(act)
 }
 
 pub(crate) fn malloc(call: &'static str, size: usize) -> *mut c_void {
@@ -58,16 +58,18 @@ pub(crate) fn align(call: &'static str, alignment: usize, size: usize) -> *mut c
     address(call, |world| Ok(world.alloc_aligned(size, alignment)))
 }
 
-/// The block that the program means; null is none.
-fn block(world: &World, address: *mut c_void) -> Done<Sym<u8>> {
-    Ok(match address.is_null() {
-        true => world.object_at("ptr", std::ptr::null(), 0),
-        false => world.block_at("ptr", address.cast()),
-    }?)
+/// The block at an address; null is no block.
+fn block(world: &World, address: *mut c_void) -> CResult<Sym<u8>> {
+    let block = if address.is_null() {
+        bindings::object_at(world, "ptr", std::ptr::null(), 0)
+    } else {
+        bindings::block_at(world, "ptr", address.cast())
+    };
+    Ok(block?)
 }
 
 pub(crate) fn free(call: &'static str, ptr: *mut c_void) {
-    or_end(call, together(|world| Ok(world.free(block(world, ptr)?)?)));
+    or_abort_job(call, together(|world| Ok(world.free(block(world, ptr)?)?)));
 }
 
 pub(crate) fn realloc(call: &'static str, ptr: *mut c_void, size: usize) -> *mut c_void {

@@ -2,23 +2,25 @@
 
 use std::ffi::c_int;
 
+use oxshmem::bindings;
+
+use crate::call::{outlined, pe_index, unlocked, with_context};
 use crate::handles::Ctx;
-use crate::library::{apart, number, on, unlocked};
 
 #[inline(always)]
 pub(crate) fn fence(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| context.fence());
+        with_context!(call, ctx, |_library, context| context.fence());
     }
 }
 
 #[inline(always)]
 pub(crate) fn quiet(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        if unlocked(ctx).is_some_and(|(_, context)| context.quiet_here()) {
+        if unlocked(ctx).is_some_and(|(_, context)| bindings::try_quiet(context)) {
             return;
         }
-        apart(move || on!(call, ctx, |_library, context| context.quiet()));
+        outlined(move || with_context!(call, ctx, |_library, context| context.quiet()));
     }
 }
 
@@ -28,7 +30,7 @@ pub(crate) unsafe fn pe_quiet(call: &'static str, ctx: Ctx, pes: *const c_int, n
     }
     // SAFETY: the caller gives so many numbers.
     let pes: Vec<usize> = (0..npes)
-        .map(|i| number(unsafe { pes.add(i).read() }))
+        .map(|i| pe_index(unsafe { pes.add(i).read() }))
         .collect();
-    on!(call, ctx, |_library, context| context.pe_quiet(&pes));
+    with_context!(call, ctx, |_library, context| context.pe_quiet(&pes));
 }

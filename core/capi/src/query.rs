@@ -1,10 +1,11 @@
-//! What a program can ask about PEs, addresses and the library.
+//! Questions of programs about PEs, addresses and the library.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use oxshmem::Sym;
+use oxshmem::{Sym, bindings};
 
+use crate::call::pe_index;
 use crate::handles::Team;
 use crate::library::{self, Library};
 
@@ -14,32 +15,29 @@ const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_byte
 /// The library and a byte of symmetric memory, if the address is one.
 fn byte(address: *const c_void) -> Option<(&'static Library, Sym<u8>)> {
     let library = library::get().ok()?;
-    let byte = library
-        .world
-        .object_at("addr", address.cast::<u8>(), 1)
-        .ok()?;
+    let byte = bindings::object_at(&library.world, "addr", address.cast::<u8>(), 1).ok()?;
     Some((library, byte))
 }
 
 pub(crate) fn pe_accessible(_: &'static str, pe: c_int) -> c_int {
     let library = library::get().ok();
     library
-        .is_some_and(|library| library.world.pe_accessible(library::number(pe)))
+        .is_some_and(|library| library.world.pe_accessible(pe_index(pe)))
         .into()
 }
 
 pub(crate) fn addr_accessible(_: &'static str, addr: *const c_void, pe: c_int) -> c_int {
     let found = byte(addr);
     found
-        .is_some_and(|(library, byte)| library.world.addr_accessible(byte, library::number(pe)))
+        .is_some_and(|(library, byte)| library.world.addr_accessible(byte, pe_index(pe)))
         .into()
 }
 
 pub(crate) fn ptr(_: &'static str, dest: *const c_void, pe: c_int) -> *mut c_void {
-    at(dest, library::number(pe))
+    at(dest, pe_index(pe))
 }
 
-/// Where a PE's copy lies here, by its number in the world.
+/// The address here of a PE's copy, by the PE's number in the world.
 fn at(dest: *const c_void, pe: usize) -> *mut c_void {
     let Some((library, byte)) = byte(dest) else {
         return null_mut();
@@ -55,7 +53,7 @@ fn at(dest: *const c_void, pe: usize) -> *mut c_void {
 pub(crate) fn team_ptr(_: &'static str, team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
     let in_world = || {
         let library = library::get().ok()?;
-        let team = library.teams.get(team.0)?.members(library)?;
+        let team = library.teams.get(team.0)?.members(&library.world)?;
         team.translate(usize::try_from(pe).ok()?, &library.world.team())
     };
     in_world().map_or(null_mut(), |pe| at(dest, pe))
@@ -88,5 +86,5 @@ pub(crate) fn wtime(_: &'static str) -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
-/// There is nothing to profile here: a tool that interposes sees the calls.
+/// Does nothing: a tool that interposes sees the calls.
 pub(crate) fn pcontrol(_: &'static str, _level: c_int) {}

@@ -1,15 +1,18 @@
 //! Put and get.
 //!
-//! Of an object that is not easily found the bytes are copied: its place need not be aligned for elements, unless checks are on.
+//! Of an object that is not easily found the bytes are copied: its address need not be aligned for elements, unless checks are
+//! on.
 
 use std::ffi::c_int;
 
 use bytemuck::Pod;
-use oxshmem::{Blocks, Context};
+use oxshmem::{Context, bindings};
 
-use crate::failure::{Done, Failure, or_end};
+use crate::call::{cold, fast_path, pe_index, with_context};
+use crate::failure::{CResult, Failure, or_abort_job};
 use crate::handles::Ctx;
-use crate::library::{Library, given, number, on, seldom, straight};
+use crate::library::Library;
+use crate::objects::not_null;
 
 #[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
@@ -20,18 +23,18 @@ pub(crate) unsafe fn put<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    straight!(call, ctx, |library, context, to| {
+    fast_path!(call, ctx, |library, context, to| {
         library.word_of(dest, nelems) =>
             // SAFETY: the caller gives so many elements.
-            unsafe { context.put_raw_here(to, source, number(pe)) }.then_some(()),
+            unsafe { bindings::try_put(context, to, source, pe_index(pe)) }.then_some(()),
         library.addresses.object(dest, nelems) => match to {
             // SAFETY: as above.
-            Some(to) => unsafe { context.put_raw(to, source, number(pe)) },
-            None => seldom(move || {
-                or_end(call, given("source", source, nelems));
-                let to = or_end(call, library.bytes("dest", dest, nelems));
+            Some(to) => unsafe { context.put_raw(to, source, pe_index(pe)) },
+            None => cold(move || {
+                or_abort_job(call, not_null("source", source, nelems));
+                let to = or_abort_job(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
-                unsafe { context.put_raw(to, source.cast(), number(pe)) }
+                unsafe { context.put_raw(to, source.cast(), pe_index(pe)) }
             }),
         },
     })
@@ -46,18 +49,18 @@ pub(crate) unsafe fn get<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    straight!(call, ctx, |library, context, from| {
+    fast_path!(call, ctx, |library, context, from| {
         library.word_of(source, nelems) =>
             // SAFETY: the caller gives room for so many elements.
-            unsafe { context.get_raw_here(dest, from, number(pe)) }.then_some(()),
+            unsafe { bindings::try_get(context, dest, from, pe_index(pe)) }.then_some(()),
         library.addresses.object(source, nelems) => match from {
             // SAFETY: as above.
-            Some(from) => unsafe { context.get_raw(dest, from, number(pe)) },
-            None => seldom(move || {
-                or_end(call, given("dest", dest, nelems));
-                let from = or_end(call, library.bytes("source", source, nelems));
+            Some(from) => unsafe { context.get_raw(dest, from, pe_index(pe)) },
+            None => cold(move || {
+                or_abort_job(call, not_null("dest", dest, nelems));
+                let from = or_abort_job(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
-                unsafe { context.get_raw(dest.cast(), from, number(pe)) }
+                unsafe { context.get_raw(dest.cast(), from, pe_index(pe)) }
             }),
         },
     })
@@ -71,15 +74,15 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    on!(call, ctx, |library, context| {
+    with_context!(call, ctx, |library, context| {
         match library.addresses.object(dest, nelems) {
             // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
-            Some(dest) => unsafe { context.put_nbi(dest, source, nelems, number(pe)) },
-            None => seldom(move || {
-                or_end(call, given("source", source, nelems));
-                let dest = or_end(call, library.bytes("dest", dest, nelems));
+            Some(dest) => unsafe { context.put_nbi(dest, source, nelems, pe_index(pe)) },
+            None => cold(move || {
+                or_abort_job(call, not_null("source", source, nelems));
+                let dest = or_abort_job(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
-                unsafe { context.put_nbi(dest, source.cast(), dest.len(), number(pe)) }
+                unsafe { context.put_nbi(dest, source.cast(), dest.len(), pe_index(pe)) }
             }),
         }
     })
@@ -93,15 +96,15 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    on!(call, ctx, |library, context| {
+    with_context!(call, ctx, |library, context| {
         match library.addresses.object(source, nelems) {
             // SAFETY: as of put_nbi.
-            Some(source) => unsafe { context.get_nbi(dest, source, nelems, number(pe)) },
-            None => seldom(move || {
-                or_end(call, given("dest", dest, nelems));
-                let source = or_end(call, library.bytes("source", source, nelems));
+            Some(source) => unsafe { context.get_nbi(dest, source, nelems, pe_index(pe)) },
+            None => cold(move || {
+                or_abort_job(call, not_null("dest", dest, nelems));
+                let source = or_abort_job(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
-                unsafe { context.get_nbi(dest.cast(), source, source.len(), number(pe)) }
+                unsafe { context.get_nbi(dest.cast(), source, source.len(), pe_index(pe)) }
             }),
         }
     })
@@ -109,14 +112,14 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
 
 #[inline(always)]
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    straight!(call, ctx, |library, context, to| {
-        library.addresses.object(dest, 1) => context.p_here(to, value, number(pe)).then_some(()),
+    fast_path!(call, ctx, |library, context, to| {
+        library.addresses.object(dest, 1) => bindings::try_p(context, to, value, pe_index(pe)).then_some(()),
         library.addresses.object(dest, 1) => match to {
-            Some(to) => context.p(to, value, number(pe)),
-            None => seldom(move || {
-                let to = or_end(call, library.bytes("dest", dest, 1));
+            Some(to) => context.p(to, value, pe_index(pe)),
+            None => cold(move || {
+                let to = or_abort_job(call, library.bytes("dest", dest, 1));
                 // SAFETY: the value has as many bytes.
-                unsafe { context.put_raw(to, (&raw const value).cast(), number(pe)) }
+                unsafe { context.put_raw(to, (&raw const value).cast(), pe_index(pe)) }
             }),
         },
     })
@@ -124,23 +127,23 @@ pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value
 
 #[inline(always)]
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
-    straight!(call, ctx, |library, context, from| {
-        library.addresses.object(source, 1) => context.g_here(from, number(pe)),
+    fast_path!(call, ctx, |library, context, from| {
+        library.addresses.object(source, 1) => bindings::try_g(context, from, pe_index(pe)),
         library.addresses.object(source, 1) => match from {
-            Some(from) => context.g(from, number(pe)),
-            None => seldom(move || {
-                let from = or_end(call, library.bytes("source", source, 1));
+            Some(from) => context.g(from, pe_index(pe)),
+            None => cold(move || {
+                let from = or_abort_job(call, library.bytes("source", source, 1));
                 let mut value = T::zeroed();
                 // SAFETY: the value has as many bytes.
-                unsafe { context.get_raw((&raw mut value).cast(), from, number(pe)) }?;
+                unsafe { context.get_raw((&raw mut value).cast(), from, pe_index(pe)) }?;
                 Ok(value)
             }),
         },
     })
 }
 
-/// A stride, which is at least 1.
-pub(crate) fn stride(name: &'static str, stride: isize) -> Done<usize> {
+/// A stride: at least 1.
+pub(crate) fn stride(name: &'static str, stride: isize) -> CResult<usize> {
     match usize::try_from(stride) {
         Ok(stride) if stride > 0 => Ok(stride),
         _ => Err(Failure::argument(
@@ -150,31 +153,42 @@ pub(crate) fn stride(name: &'static str, stride: isize) -> Done<usize> {
     }
 }
 
-/// The blocks of a strided call; none where it moves nothing, whatever its strides are.
-fn blocks(
-    far: (&'static str, isize),
-    near: (&'static str, isize),
-    (block, count): (usize, usize),
-) -> Done<Option<Blocks>> {
-    if block == 0 || count == 0 {
+/// The layout of a strided put; none where it moves nothing, whatever its strides are.
+fn put_layout(
+    dst: isize,
+    sst: isize,
+    block_len: usize,
+    count: usize,
+) -> CResult<Option<bindings::Blocks>> {
+    if block_len == 0 || count == 0 {
         return Ok(None);
     }
-    Ok(Some(Blocks {
-        far: stride(far.0, far.1)?,
-        near: stride(near.0, near.1)?,
-        block,
-        count,
-    }))
+    let (dst, sst) = (stride("dst", dst)?, stride("sst", sst)?);
+    Ok(Some(bindings::Blocks::of_put(dst, sst, block_len, count)))
+}
+
+/// The same of a strided get, whose source's stride is checked first.
+fn get_layout(
+    dst: isize,
+    sst: isize,
+    block_len: usize,
+    count: usize,
+) -> CResult<Option<bindings::Blocks>> {
+    if block_len == 0 || count == 0 {
+        return Ok(None);
+    }
+    let (sst, dst) = (stride("sst", sst)?, stride("dst", dst)?);
+    Ok(Some(bindings::Blocks::of_get(dst, sst, block_len, count)))
 }
 
 /// The same blocks of bytes.
-fn of_bytes<T>(blocks: Blocks) -> Blocks {
-    // Of one block the strides do not matter, and those of more have been found to lie in memory.
+fn of_bytes<T>(blocks: bindings::Blocks) -> bindings::Blocks {
+    // The strides of one block do not matter, and those of more have been found to lie in memory.
     let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
-    Blocks {
-        far: bytes(blocks.far),
-        near: bytes(blocks.near),
-        block: bytes(blocks.block),
+    bindings::Blocks {
+        remote_stride: bytes(blocks.remote_stride),
+        local_stride: bytes(blocks.local_stride),
+        block_len: bytes(blocks.block_len),
         count: blocks.count,
     }
 }
@@ -218,33 +232,32 @@ pub(crate) unsafe fn ibput<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
-        let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
+    let act = move |library: &'static Library, context: &Context<'static>| -> CResult {
+        let Some(blocks) = put_layout(dst, sst, bsize, nblocks)? else {
             return Ok(());
         };
-        let span = blocks.far_span();
-        let dest =
-            match library.addresses.object(dest, span) {
-                Some(dest) => dest,
-                None if library.takes_bytes_at(dest) => {
-                    return seldom(move || {
-                        let dest = library.bytes("dest", dest, span)?;
-                        let (source, blocks) = (source.cast(), of_bytes::<T>(blocks));
-                        // SAFETY: the caller gives such elements.
-                        Ok(unsafe {
-                            context.put_blocks_raw("iput", dest, source, blocks, number(pe))
-                        }?)
-                    });
-                }
-                None => {
-                    given("source", source, span)?;
-                    library.block_of("dest", dest, span)?
-                }
-            };
+        let span = blocks.remote_span();
+        let dest = match library.addresses.object(dest, span) {
+            Some(dest) => dest,
+            None if library.takes_bytes_at(dest) => {
+                return cold(move || {
+                    let dest = library.bytes("dest", dest, span)?;
+                    let (source, blocks) = (source.cast(), of_bytes::<T>(blocks));
+                    // SAFETY: the caller gives such elements.
+                    Ok(unsafe {
+                        bindings::put_blocks(context, "iput", dest, source, blocks, pe_index(pe))
+                    }?)
+                });
+            }
+            None => {
+                not_null("source", source, span)?;
+                library.object_in_block("dest", dest, span)?
+            }
+        };
         // SAFETY: as above.
-        Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+        Ok(unsafe { bindings::put_blocks(context, "iput", dest, source, blocks, pe_index(pe)) }?)
     };
-    on!(call, ctx, |library, context| act(library, context))
+    with_context!(call, ctx, |library, context| act(library, context))
 }
 
 pub(crate) unsafe fn ibget<T: Pod>(
@@ -258,31 +271,30 @@ pub(crate) unsafe fn ibget<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
-        let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
+    let act = move |library: &'static Library, context: &Context<'static>| -> CResult {
+        let Some(blocks) = get_layout(dst, sst, bsize, nblocks)? else {
             return Ok(());
         };
-        let span = blocks.far_span();
-        let source =
-            match library.addresses.object(source, span) {
-                Some(source) => source,
-                None if library.takes_bytes_at(source) => {
-                    return seldom(move || {
-                        let source = library.bytes("source", source, span)?;
-                        let (dest, blocks) = (dest.cast(), of_bytes::<T>(blocks));
-                        // SAFETY: the caller gives room for such elements.
-                        Ok(unsafe {
-                            context.get_blocks_raw("iget", dest, source, blocks, number(pe))
-                        }?)
-                    });
-                }
-                None => {
-                    given("dest", dest, span)?;
-                    library.block_of("source", source, span)?
-                }
-            };
+        let span = blocks.remote_span();
+        let source = match library.addresses.object(source, span) {
+            Some(source) => source,
+            None if library.takes_bytes_at(source) => {
+                return cold(move || {
+                    let source = library.bytes("source", source, span)?;
+                    let (dest, blocks) = (dest.cast(), of_bytes::<T>(blocks));
+                    // SAFETY: the caller gives room for such elements.
+                    Ok(unsafe {
+                        bindings::get_blocks(context, "iget", dest, source, blocks, pe_index(pe))
+                    }?)
+                });
+            }
+            None => {
+                not_null("dest", dest, span)?;
+                library.object_in_block("source", source, span)?
+            }
+        };
         // SAFETY: as above.
-        Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+        Ok(unsafe { bindings::get_blocks(context, "iget", dest, source, blocks, pe_index(pe)) }?)
     };
-    on!(call, ctx, |library, context| act(library, context))
+    with_context!(call, ctx, |library, context| act(library, context))
 }

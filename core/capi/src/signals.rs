@@ -1,13 +1,15 @@
-//! Signals, and puts with them.
+//! Signals, and puts with signals.
 
 use std::ffi::c_int;
 
 use bytemuck::Pod;
 use oxshmem::{Context, SignalOp};
 
-use crate::failure::{Done, Failure, or_end};
+use crate::call::{cold, pe_index, with_context};
+use crate::failure::{CResult, Failure, or_abort_job};
 use crate::handles::Ctx;
-use crate::library::{self, Library, given, number, on, seldom};
+use crate::library::{self, Library};
+use crate::objects::not_null;
 use crate::waits::{self, Word};
 
 const SET: c_int = 0;
@@ -29,7 +31,7 @@ unsafe fn put_with<T: Pod>(
     pe: c_int,
     nonblocking: bool,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
+    let act = move |library: &'static Library, context: &Context<'static>| -> CResult {
         let op = match sig_op {
             SET => SignalOp::Set,
             ADD => SignalOp::Add,
@@ -40,10 +42,10 @@ unsafe fn put_with<T: Pod>(
         };
         let word = library.word("sig_addr", sig_addr)?;
         let Some(dest) = library.addresses.object(dest, nelems) else {
-            return seldom(move || {
-                given("source", source, nelems)?;
+            return cold(move || {
+                not_null("source", source, nelems)?;
                 let (dest, source) = (library.bytes("dest", dest, nelems)?, source.cast());
-                let pe = number(pe);
+                let pe = pe_index(pe);
                 // SAFETY: as below.
                 Ok(unsafe {
                     context.put_signal_raw(dest, source, word, signal, op, pe, nonblocking)
@@ -53,10 +55,10 @@ unsafe fn put_with<T: Pod>(
         // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
         // nonblocking. If a quiet fails the job ends.
         Ok(unsafe {
-            context.put_signal_raw(dest, source, word, signal, op, number(pe), nonblocking)
+            context.put_signal_raw(dest, source, word, signal, op, pe_index(pe), nonblocking)
         }?)
     };
-    on!(call, ctx, |library, context| act(library, context))
+    with_context!(call, ctx, |library, context| act(library, context))
 }
 
 macro_rules! put_signals {
@@ -87,27 +89,27 @@ put_signals! {
 }
 
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    on!(call, ctx, |library, context| {
-        let word = library.word_or_end(call, "sig_addr", sig_addr);
-        context.signal_add(word, signal, number(pe))
+    with_context!(call, ctx, |library, context| {
+        let word = library.word_or_abort(call, "sig_addr", sig_addr);
+        context.signal_add(word, signal, pe_index(pe))
     })
 }
 
 pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    on!(call, ctx, |library, context| {
-        let word = library.word_or_end(call, "sig_addr", sig_addr);
-        context.signal_set(word, signal, number(pe))
+    with_context!(call, ctx, |library, context| {
+        let word = library.word_or_abort(call, "sig_addr", sig_addr);
+        context.signal_set(word, signal, pe_index(pe))
     })
 }
 
 pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
-    or_end(
+    or_abort_job(
         call,
-        || -> Done<u64> {
+        || -> CResult<u64> {
             let library = library::get()?;
             library.object("sig_addr", sig_addr, 1)?;
             // SAFETY: the word is an aligned one of symmetric memory.
-            library.look_once(|| unsafe { u64::load(sig_addr.cast_mut()) })
+            library.poll_once(|| unsafe { u64::load(sig_addr.cast_mut()) })
         }(),
     )
 }
@@ -119,7 +121,7 @@ pub(crate) unsafe fn wait_until(
     value: u64,
 ) -> u64 {
     // SAFETY: the caller's promise.
-    or_end(call, unsafe {
+    or_abort_job(call, unsafe {
         waits::word(call, "sig_addr", sig_addr, cmp, value)
     })
 }

@@ -1,15 +1,19 @@
-//! Global and static variables of the main program are symmetric: the pages of its data become the beginning of the
+//! Symmetric global and static variables of the main program: the pages of its data become the beginning of the
 //! symmetric heap, before the library starts a thread.
 //!
-//! The writable segments of the main program, without what the loader has made read-only again (RELRO), are copied
+//! The writable segments of the main program, without those parts that the loader has made read-only again (RELRO), are copied
 //! into a file in memory, which is then mapped in their place. In a program that is linked with the archive the library's own
-//! variables are no part of that: else a put that misses could change them. Pages that were never touched stay holes of the file. A
+//! variables are left out: else a put that misses could change them. Pages that were never touched stay holes of the file. A
 //! child of `fork` gets [its own copy](fork).
 //!
-//! Where that cannot be done the heap alone is symmetric, and a message says why: where other threads run already, whose
-//! stores could be lost; in a program that has protected some of its data, or mapped something else there; and in one without
-//! shared libraries, where the C library's own variables, such as its locks, are among the program's. In a program that is not
-//! linked with the library, such as an interpreter that loads it, no variable could be meant, and nothing is said.
+//! In some programs that cannot be done. Then the heap alone is symmetric, and a message says why:
+//!
+//! - other threads run already, and their stores could be lost;
+//! - the program has protected some of its data, or mapped something else there;
+//! - it has no shared libraries, so that the C library's own variables, such as its locks, are among the program's.
+//!
+//! In a program that is not linked with the library, such as an interpreter that loads it, no variable could be meant, and
+//! there is no message.
 
 mod fork;
 mod maps;
@@ -21,34 +25,40 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
-use oxshmem::{Builder, World};
+use oxshmem::{Builder, World, bindings};
 
 use crate::failure;
 
 use self::program::{PAGE, Segment};
 
-/// The file, and where it is mapped.
-type Shared = (OwnedFd, usize, usize);
+/// The variables as shared memory.
+struct Shared {
+    file: OwnedFd,
+    /// The address and the bytes of its mapping.
+    base: usize,
+    len: usize,
+}
 
 /// Joins the job, with the program's data as symmetric memory. Where that cannot be, one PE says why: all join alike.
 pub(crate) fn join(builder: Builder) -> oxshmem::Result<World> {
     let (builder, why) = match shared() {
-        Ok(Some((file, base, len))) => {
+        Ok(Some(Shared { file, base, len })) => {
             // SAFETY: the mapping stays until the process ends. C's stores to variables make no references.
-            let with =
-                unsafe { builder.program_memory(file, with_exposed_provenance_mut(base), len) };
+            let with = unsafe {
+                bindings::program_memory(builder, file, with_exposed_provenance_mut(base), len)
+            };
             (with, None)
         }
         Ok(None) => (builder, None),
         Err(why) => (builder, Some(why)),
     };
     let joined = builder.join();
-    // Of PEs that differ none joins.
+    // PEs that differ here do not join at all.
     if let (Some(why), true) = (
         why,
         joined.as_ref().map_or(true, |world| world.my_pe() == 0),
     ) {
-        failure::say(&format!(
+        failure::print(&format!(
             "the symmetric heap alone is symmetric, and no global or static variable: {why}"
         ));
     }
@@ -73,16 +83,16 @@ fn shared() -> Result<Option<Shared>, String> {
     if let Some(why) = objection_of_threads(threads) {
         return Err(why);
     }
-    let maps = std::fs::read("/proc/self/maps").map_err(told("looking at"))?;
+    let maps = std::fs::read("/proc/self/maps").map_err(failed("looking at"))?;
     let maps = String::from_utf8_lossy(&maps);
-    maps::look(&maps, program.headers, &mut program.segments).map_err(|at| {
+    maps::find_protections(&maps, program.headers, &mut program.segments).map_err(|at| {
         format!("the program has mapped or protected what lies at {at:#x} among them; do so elsewhere, or after shmem_init")
     })?;
-    let _blocked = Blocked::all();
+    let _blocked = BlockedSignals::all();
     replace(program.segments).map(Some)
 }
 
-/// What is in the way, if it is not this thread alone that runs.
+/// The objection, unless this thread alone runs.
 fn objection_of_threads(threads: std::io::Result<usize>) -> Option<String> {
     match threads {
         Ok(1) => None,
@@ -93,15 +103,15 @@ fn objection_of_threads(threads: std::io::Result<usize>) -> Option<String> {
     }
 }
 
-/// What failed with the program's data.
-fn told(what: &'static str) -> impl FnOnce(std::io::Error) -> String {
+/// An error about the program's data, in words.
+fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> String {
     move |error| format!("{what} the program's data: {error}")
 }
 
-/// Signals are blocked while it lives: what a handler stored in the meantime would be lost.
-struct Blocked(libc::sigset_t);
+/// Signals are blocked while it lives: the stores of a handler in the meantime would be lost.
+struct BlockedSignals(libc::sigset_t);
 
-impl Blocked {
+impl BlockedSignals {
     fn all() -> Self {
         let mut all = std::mem::MaybeUninit::uninit();
         let mut before = std::mem::MaybeUninit::uninit();
@@ -109,28 +119,28 @@ impl Blocked {
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-            Blocked(before.assume_init())
+            BlockedSignals(before.assume_init())
         }
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: the set was filled.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, null_mut()) };
     }
 }
 
-/// Replaces the segments by mappings of a file that has what they have. Nothing writes to them meanwhile: this is the
-/// only thread, and what it writes is on its stack.
+/// Replaces the segments by mappings of a file with the same bytes. Nothing writes to them meanwhile: this is the
+/// only thread, and it writes to its stack alone.
 fn replace(mut segments: Vec<Segment>) -> Result<Shared, String> {
     let first = segments.first().map_or(0, |first| first.start);
     let len = segments.last().map_or(0, |last| last.end) - first;
     let file = new_file(len)?;
     for segment in &segments {
-        copy(segment, &file, first).map_err(told("copying"))?;
+        copy(segment, &file, first).map_err(failed("copying"))?;
     }
-    let kept = file.try_clone().map_err(told("keeping"))?;
+    let kept = file.try_clone().map_err(failed("keeping"))?;
     let mapped = segments.iter().try_for_each(|segment| {
         let at: *mut c_void = with_exposed_provenance_mut(segment.start);
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
@@ -146,13 +156,17 @@ fn replace(mut segments: Vec<Segment>) -> Result<Shared, String> {
     if let Err((failed, _)) = &mapped {
         segments.retain(|segment| segment.start < *failed);
     }
-    // Those that are mapped already, too, where another is not.
-    fork::shares(segments, kept);
-    mapped.map_err(|(_, error)| told("mapping")(error))?;
-    Ok((file.into(), first, len))
+    // Also where a later segment was not mapped: the earlier ones are.
+    fork::note_shared(segments, kept);
+    mapped.map_err(|(_, error)| failed("mapping")(error))?;
+    Ok(Shared {
+        file: file.into(),
+        base: first,
+        len,
+    })
 }
 
-/// A file in memory of so many bytes, all holes.
+/// A file in memory of `len` bytes, all holes.
 fn new_file(len: usize) -> Result<File, String> {
     let mut most = libc::rlimit {
         rlim_cur: 0,
@@ -180,9 +194,9 @@ fn new_file(len: usize) -> Result<File, String> {
     Ok(file)
 }
 
-/// Pages whose entries of the page map are read at once.
+/// The number of entries of the page map that are read at once.
 const BATCH: usize = 512;
-/// Of an entry: the page is there, or swapped out.
+/// The bits of an entry for a page that is present or swapped out.
 const TOUCHED: u64 = 0b11 << 62;
 
 /// Copies a segment's pages to its place in the file, but for those that are zero.
@@ -196,7 +210,7 @@ fn copy(segment: &Segment, file: &File, first: usize) -> std::io::Result<()> {
         let pages = (start..segment.end).step_by(PAGE).zip(entries);
         for (page, entry) in pages {
             let touched = u64::from_ne_bytes(*entry) & TOUCHED != 0;
-            // Where the map cannot be read, each is looked at.
+            // Where the map cannot be read, each page is read.
             if page >= segment.filled && !touched && matches!(read, Some(Ok(()))) {
                 continue;
             }
@@ -211,8 +225,8 @@ fn copy(segment: &Segment, file: &File, first: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes to a place in the file by the system call itself: the C library's function is replaced in programs of
-/// AddressSanitizer, which looks at what is between variables as a fault.
+/// Writes at an offset of the file by the system call itself: AddressSanitizer replaces the C library's function, and takes the
+/// gaps between variables for a fault.
 fn write_at(file: &File, mut bytes: &[u8], mut at: usize) -> std::io::Result<()> {
     while !bytes.is_empty() {
         let (from, len) = (bytes.as_ptr(), bytes.len());

@@ -2,51 +2,24 @@
 
 use std::ffi::{c_int, c_long};
 
-use oxshmem::{AttachedTeam, DetachedTeam, World};
+use oxshmem::{AttachedTeam, DetachedTeam};
 
 use crate::collectives::with;
 use crate::contexts;
-use crate::failure::{Done, Failure, or_end, tell};
-use crate::handles::{Table, Team, TeamConfig};
+use crate::entries::{TeamEntry, predefined_teams};
+use crate::failure::{CResult, Failure, or_abort_job, report};
+use crate::handles::{Team, TeamConfig};
 use crate::library::{self, Library};
 
 const NUM_CONTEXTS: c_long = 1;
 
-/// A team, and what was said about it.
-pub(crate) struct TeamEntry {
-    /// Calls attach it to the context that they go by. Used until it is taken out of the table: contexts of it refer to
-    /// it.
-    pub team: DetachedTeam,
-    num_contexts: c_int,
-}
-
-impl TeamEntry {
-    fn new(team: DetachedTeam, num_contexts: c_int) -> Self {
-        TeamEntry { team, num_contexts }
-    }
-
-    /// The team, to ask about its members.
-    pub(crate) fn members<'t>(&'t self, library: &'t Library) -> Option<AttachedTeam<'t>> {
-        self.team.attach(&library.world).ok()
-    }
-}
-
-/// With a place for each team that the PE has room for, so that none is refused on one PE alone when all have it.
-pub(crate) fn table(world: &World) -> Table<TeamEntry> {
-    Table::new(predefined(world).len() + world.team_room())
-}
-
-fn predefined(world: &World) -> [oxshmem::Team<'_>; 2] {
-    [world.team(), world.shared_team()]
-}
-
 pub(crate) fn add_predefined(library: &'static Library) {
-    for team in predefined(&library.world) {
+    for team in predefined_teams(&library.world) {
         library.teams.add(TeamEntry::new(team.detach(), 0));
     }
 }
 
-/// Has PEs that wait for this one in calls of teams that it has not destroyed wait no longer: it comes to none any more.
+/// Ends the waits of PEs for this one in calls of teams that it has not destroyed: it makes none of these calls any more.
 pub(crate) fn leave_all(library: &Library) {
     library.teams.each_if_free(|entry| {
         // Always of this world.
@@ -61,7 +34,7 @@ fn find(team: Team) -> Option<(&'static Library, &'static TeamEntry)> {
 
 fn members(team: Team) -> Option<AttachedTeam<'static>> {
     let (library, entry) = find(team)?;
-    entry.members(library)
+    entry.members(&library.world)
 }
 
 pub(crate) fn my_pe(_: &'static str, team: Team) -> c_int {
@@ -101,17 +74,18 @@ pub(crate) unsafe fn get_config(
     }
 }
 
-/// What a caller says about a new team, as far as the mask says that it does.
+/// The `num_contexts` of a new team's configuration, or 0 where the mask leaves it out.
 unsafe fn num_contexts(config: *const TeamConfig, mask: c_long) -> c_int {
-    match mask & NUM_CONTEXTS != 0 && !config.is_null() {
+    if mask & NUM_CONTEXTS != 0 && !config.is_null() {
         // SAFETY: the caller gives a configuration.
-        true => unsafe { (*config).num_contexts },
-        false => 0,
+        unsafe { (*config).num_contexts }
+    } else {
+        0
     }
 }
 
 /// Enters a new team; a PE that is none of its members has no handle of it.
-fn enter(team: Option<DetachedTeam>, contexts: c_int) -> Done<Team> {
+fn enter(team: Option<DetachedTeam>, contexts: c_int) -> CResult<Team> {
     let Some(team) = team else {
         return Ok(Team::INVALID);
     };
@@ -125,18 +99,18 @@ fn enter(team: Option<DetachedTeam>, contexts: c_int) -> Done<Team> {
     }
 }
 
-/// Hands out what a split gave.
+/// Writes the handles of a split.
 unsafe fn give<const K: usize>(
     call: &'static str,
     parent: Team,
-    made: Done<[Team; K]>,
+    made: CResult<[Team; K]>,
     to: [*mut Team; K],
 ) -> c_int {
     let (handles, status) = match made {
         Ok(handles) => (handles, 0),
         Err(failure) => {
             if parent != Team::INVALID {
-                tell(call, &failure);
+                report(call, &failure);
             }
             ([Team::INVALID; K], -1)
         }
@@ -206,11 +180,11 @@ pub(crate) unsafe fn split_2d(
 
 pub(crate) fn destroy(call: &'static str, team: Team) {
     if team != Team::INVALID {
-        or_end(call, end(team));
+        or_abort_job(call, end(team));
     }
 }
 
-fn end(team: Team) -> Done {
+fn end(team: Team) -> CResult {
     let library = library::get()?;
     library.team(team)?;
     if [Team::WORLD, Team::SHARED].contains(&team) {
@@ -222,7 +196,7 @@ fn end(team: Team) -> Done {
     contexts::destroy_of(library, team)?;
     match library.teams.remove(team.0) {
         Some(entry) => {
-            library.apart(|context| entry.team.into_team(context)?.destroy())??;
+            library.with_own_context(|context| entry.team.into_team(context)?.destroy())??;
             Ok(())
         }
         None => Ok(()),

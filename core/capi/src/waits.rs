@@ -10,15 +10,16 @@ use std::sync::atomic::{
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
-use oxshmem::Cmp;
+use oxshmem::{Cmp, bindings};
 use oxshmem_heap::copy::copy;
 
-use crate::failure::{Done, Failure, or_end};
-use crate::library::{self, Library, given};
+use crate::failure::{CResult, Failure, or_abort_job};
+use crate::library::{self, Library};
+use crate::objects::not_null;
 
 /// A type of words.
 pub(crate) trait Word: Pod + PartialOrd + Debug {
-    /// Loads one, and what its writer did before.
+    /// Loads a word, with acquire order.
     ///
     /// # Safety
     ///
@@ -31,7 +32,8 @@ macro_rules! words {
         impl Word for $t {
             #[inline(always)]
             unsafe fn load(at: *mut Self) -> Self {
-                // SAFETY: the caller's promise. Acquire: what the word's writer ordered before it is seen.
+                // SAFETY: the caller promises an aligned word of this type that others write atomically. Acquire: stores that
+                // the word's writer ordered before it are seen.
                 unsafe { $atomic::from_ptr(at) }.load(Ordering::Acquire)
             }
         }
@@ -44,7 +46,7 @@ words! {
     isize, AtomicIsize; usize, AtomicUsize;
 }
 
-fn comparison(cmp: c_int) -> Done<Cmp> {
+fn comparison(cmp: c_int) -> CResult<Cmp> {
     Ok(match cmp {
         1 => Cmp::Eq,
         2 => Cmp::Ne,
@@ -59,7 +61,7 @@ fn comparison(cmp: c_int) -> Done<Cmp> {
     })
 }
 
-/// Waits for one word; gives the value that compares as asked.
+/// Waits for one word. Gives the value that compares as asked.
 #[inline]
 pub(crate) unsafe fn word<T: Word>(
     call: &'static str,
@@ -67,60 +69,62 @@ pub(crate) unsafe fn word<T: Word>(
     at: *mut T,
     cmp: c_int,
     value: T,
-) -> Done<T> {
+) -> CResult<T> {
     let library = library::get()?;
-    let look = looks(library, name, at)?;
+    let load = loader(library, name, at)?;
     let cmp = comparison(cmp)?;
-    let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", look());
+    let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", load());
     library.wait(call, &what, || {
-        let now = look();
+        let now = load();
         cmp.holds(now, value).then_some(now)
     })
 }
 
-/// How a word is looked at, which is one of symmetric memory: whole. Unless checks are on (M38) it need not be aligned:
-/// programs for processors to which that is all one have such.
+/// The function that loads a word of symmetric memory whole. Unless checks are on (M38) the word need not be aligned:
+/// programs for processors that do not need alignment have such words.
 #[inline(always)]
-fn looks<T: Word>(
+fn loader<T: Word>(
     library: &'static Library,
     name: &'static str,
     at: *mut T,
-) -> Done<impl Fn() -> T> {
-    let aligned = at.is_aligned() || library.world.is_checked();
-    match aligned {
-        true => library.object(name, at, 1).map(drop)?,
-        false => library
-            .object(name, at.cast::<u8>(), size_of::<T>())
-            .map(drop)?,
+) -> CResult<impl Fn() -> T> {
+    let aligned = at.is_aligned() || bindings::is_checked(&library.world);
+    if aligned {
+        library.object(name, at, 1)?;
+    } else {
+        library.object(name, at.cast::<u8>(), size_of::<T>())?;
     }
-    Ok(move || match aligned {
-        // SAFETY: the word is an aligned one of symmetric memory.
-        true => unsafe { T::load(at) },
-        // SAFETY: its bytes are symmetric memory.
-        false => unsafe { settled(at) },
+    Ok(move || {
+        if aligned {
+            // SAFETY: `object` found an aligned word of symmetric memory.
+            unsafe { T::load(at) }
+        } else {
+            // SAFETY: `object` found its bytes in symmetric memory.
+            unsafe { load_unaligned(at) }
+        }
     })
 }
 
-/// Loads a word that is not aligned, until two looks agree: one within a cache line is seen whole, one that lies in two is
+/// Loads a word that is not aligned, until two loads agree. A word within a cache line is seen whole; one that lies in two is
 /// less likely to be seen half written.
 ///
 /// # Safety
 ///
-/// So many bytes there are symmetric memory.
+/// The word's bytes are symmetric memory.
 #[cold]
-unsafe fn settled<T: Word>(at: *mut T) -> T {
-    let look = || {
+unsafe fn load_unaligned<T: Word>(at: *mut T) -> T {
+    let load = || {
         let mut value = T::zeroed();
         let bytes = bytemuck::bytes_of_mut(&mut value);
-        // SAFETY: the caller's promise; the destination is a variable of its own.
+        // SAFETY: the caller promises symmetric memory; the destination is a local variable.
         unsafe { copy(bytes.as_mut_ptr(), at.cast(), bytes.len()) };
-        // What the word's writer ordered before it is seen.
+        // Stores that the word's writer ordered before it are seen.
         fence(Ordering::Acquire);
         value
     };
-    let mut seen = look();
+    let mut seen = load();
     loop {
-        let again = look();
+        let again = load();
         if bytemuck::bytes_of(&seen) == bytemuck::bytes_of(&again) {
             return seen;
         }
@@ -130,14 +134,14 @@ unsafe fn settled<T: Word>(at: *mut T) -> T {
 
 pub(crate) unsafe fn wait_until<T: Word>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
     // SAFETY: the caller's promise.
-    or_end(call, unsafe { word(call, "ivar", ivar, cmp, value) });
+    or_abort_job(call, unsafe { word(call, "ivar", ivar, cmp, value) });
 }
 
 /// The oldest form: until the word is not the value.
 pub(crate) unsafe fn wait<T: Word>(call: &'static str, ivar: *mut T, value: T) {
     const NE: c_int = 2;
     // SAFETY: the caller's promise.
-    or_end(call, unsafe { word(call, "ivar", ivar, NE, value) });
+    or_abort_job(call, unsafe { word(call, "ivar", ivar, NE, value) });
 }
 
 pub(crate) unsafe fn test<T: Word>(
@@ -146,20 +150,20 @@ pub(crate) unsafe fn test<T: Word>(
     cmp: c_int,
     value: T,
 ) -> c_int {
-    or_end(
+    or_abort_job(
         call,
-        || -> Done<bool> {
+        || -> CResult<bool> {
             let library = library::get()?;
-            let look = looks(library, "ivar", ivar)?;
+            let load = loader(library, "ivar", ivar)?;
             let cmp = comparison(cmp)?;
-            library.look_once(|| cmp.holds(look(), value))
+            library.poll_once(|| cmp.holds(load(), value))
         }(),
     )
     .into()
 }
 
-/// The words that a call looks at, each with its value.
-struct Set<T> {
+/// The words of a call, each with its value.
+struct WordSet<T> {
     library: &'static Library,
     ivars: *mut T,
     nelems: usize,
@@ -176,7 +180,7 @@ pub(crate) enum Values<T> {
     Each(*const T),
 }
 
-impl<T: Word> Set<T> {
+impl<T: Word> WordSet<T> {
     /// # Safety
     ///
     /// The arrays have `nelems` elements, as long as the set is used.
@@ -186,10 +190,10 @@ impl<T: Word> Set<T> {
         status: *const c_int,
         cmp: c_int,
         values: Values<T>,
-    ) -> Done<Self> {
+    ) -> CResult<Self> {
         let library = library::get()?;
         library.object("ivars", ivars, nelems)?;
-        let set = Set {
+        let set = WordSet {
             library,
             ivars,
             nelems,
@@ -198,16 +202,17 @@ impl<T: Word> Set<T> {
             values,
         };
         if let Values::Each(values) = set.values {
-            set.has("cmp_values", values)?;
+            set.check_array("cmp_values", values)?;
         }
         Ok(set)
     }
 
-    /// Refuses null for an array of which elements are looked at, or written.
-    fn has<U>(&self, name: &'static str, array: *const U) -> Done {
-        match array.is_null() && !self.is_empty() {
-            true => given(name, array, self.nelems),
-            false => Ok(()),
+    /// Refuses null for an array of which elements are read or written.
+    fn check_array<U>(&self, name: &'static str, array: *const U) -> CResult {
+        if array.is_null() && !self.is_empty() {
+            not_null(name, array, self.nelems)
+        } else {
+            Ok(())
         }
     }
 
@@ -238,7 +243,7 @@ impl<T: Word> Set<T> {
         self.members().all(|i| self.holds(i))
     }
 
-    /// One that holds, looked for from anywhere, so that none starves, whatever is looked at between.
+    /// A word that holds. The search begins anywhere, so that no word starves, whatever is polled in between.
     fn any(&self) -> Option<usize> {
         let start = random() % self.nelems.max(1);
         let holds = |i: &usize| self.counts(*i) && self.holds(*i);
@@ -247,11 +252,11 @@ impl<T: Word> Set<T> {
             .or_else(|| (0..start).find(holds))
     }
 
-    /// Writes down every one that holds; gives how many.
+    /// Writes the index of every word that holds. Gives their number.
     ///
     /// # Safety
     ///
-    /// `indices` has room for `nelems`.
+    /// `indices` is writable for `nelems` elements.
     unsafe fn some(&self, indices: *mut usize) -> usize {
         let holding = self.members().filter(|i| self.holds(*i));
         let mut count = 0;
@@ -263,16 +268,16 @@ impl<T: Word> Set<T> {
         count
     }
 
-    fn wait<R>(&self, call: &'static str, look: impl FnMut() -> Option<R>) -> Done<R> {
+    fn wait<R>(&self, call: &'static str, poll: impl FnMut() -> Option<R>) -> CResult<R> {
         let what = || {
             let (nelems, ivars, cmp) = (self.nelems, self.ivars, self.cmp);
             format!("{nelems} words at {ivars:p} to become {cmp:?}")
         };
-        self.library.wait(call, &what, look)
+        self.library.wait(call, &what, poll)
     }
 
-    fn test<R>(&self, look: impl FnOnce() -> R) -> Done<R> {
-        self.library.look_once(look)
+    fn test<R>(&self, poll: impl FnOnce() -> R) -> CResult<R> {
+        self.library.poll_once(poll)
     }
 }
 
@@ -292,7 +297,7 @@ fn random() -> usize {
     })
 }
 
-/// What `any` gives where there is none.
+/// The index that `any` gives where no word holds.
 const NONE: usize = usize::MAX;
 
 macro_rules! families {
@@ -301,20 +306,20 @@ macro_rules! families {
             call: &'static str, ivars: *mut T, nelems: usize, $($indices: *mut usize,)?
             status: *const c_int, cmp: c_int, value: T,
         ) -> $returns {
-            let act: fn(&'static str, &Set<T>, *mut usize) -> Done<$returns> = $do;
+            let act: fn(&'static str, &WordSet<T>, *mut usize) -> CResult<$returns> = $do;
             // SAFETY: the caller's promise.
-            let set = unsafe { Set::new(ivars, nelems, status, cmp, Values::One(value)) };
-            or_end(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
+            let set = unsafe { WordSet::new(ivars, nelems, status, cmp, Values::One(value)) };
+            or_abort_job(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
         }
 
         pub(crate) unsafe fn $vector<T: Word>(
             call: &'static str, ivars: *mut T, nelems: usize, $($indices: *mut usize,)?
             status: *const c_int, cmp: c_int, values: *const T,
         ) -> $returns {
-            let act: fn(&'static str, &Set<T>, *mut usize) -> Done<$returns> = $do;
+            let act: fn(&'static str, &WordSet<T>, *mut usize) -> CResult<$returns> = $do;
             // SAFETY: the caller's promise.
-            let set = unsafe { Set::new(ivars, nelems, status, cmp, Values::Each(values)) };
-            or_end(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
+            let set = unsafe { WordSet::new(ivars, nelems, status, cmp, Values::Each(values)) };
+            or_abort_job(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
         }
     )*};
     (@) => { null_mut() };
@@ -324,24 +329,25 @@ families! {
     wait_until_all wait_until_all_vector () -> ():
         |call, set, _| set.wait(call, || set.all().then_some(()));
     wait_until_any wait_until_any_vector () -> usize:
-        |call, set, _| match set.is_empty() {
-            true => Ok(NONE),
-            false => set.wait(call, || set.any()),
+        |call, set, _| if set.is_empty() {
+            Ok(NONE)
+        } else {
+            set.wait(call, || set.any())
         };
     wait_until_some wait_until_some_vector (indices) -> usize:
-        |call, set, indices| match set.is_empty() {
-            true => Ok(0),
-            false => {
-                set.has("indices", indices)?;
-                // SAFETY: the caller gives room for as many as there are words.
-                set.wait(call, || Some(unsafe { set.some(indices) }).filter(|count| *count > 0))
+        |call, set, indices| {
+            if set.is_empty() {
+                return Ok(0);
             }
+            set.check_array("indices", indices)?;
+            // SAFETY: the caller gives room for as many as there are words.
+            set.wait(call, || Some(unsafe { set.some(indices) }).filter(|count| *count > 0))
         };
     test_all test_all_vector () -> c_int: |_, set, _| set.test(|| set.all().into());
     test_any test_any_vector () -> usize: |_, set, _| set.test(|| set.any().unwrap_or(NONE));
     test_some test_some_vector (indices) -> usize:
         |_, set, indices| {
-            set.has("indices", indices)?;
+            set.check_array("indices", indices)?;
             // SAFETY: as above.
             set.test(|| unsafe { set.some(indices) })
         };

@@ -375,30 +375,15 @@ impl Context<'_> {
         pe: usize,
         under_way: bool,
     ) -> Result<u64> {
-        match self.instruction(op, on, (operand, compare), pe, under_way) {
+        match self.try_rmw(op, on, (operand, compare), pe, under_way) {
             Some(old) => Ok(old),
             None => self.atomic_slow(call, op, on, (operand, compare), pe, under_way),
         }
     }
 
-    /// An atomic where it is an instruction of this CPU's: gives the old value, of operations that have one. Else nothing
-    /// is done. For bindings, as [`p_here`](Self::p_here).
+    /// An atomic where it is an instruction of this CPU: gives the old value, of operations that have one. Else nothing is done.
     #[inline(always)]
-    #[must_use]
-    pub fn atomic_here<T: AtomicValue>(
-        &self,
-        op: AtomicOp,
-        on: Sym<T>,
-        (operand, compare): (T, T),
-        pe: usize,
-    ) -> Option<T> {
-        let operands = (operand.bits(), compare.bits());
-        self.instruction(op, on, operands, pe, false)
-            .map(T::of_bits)
-    }
-
-    #[inline(always)]
-    fn instruction<T: Word>(
+    pub(crate) fn try_rmw<T: Word>(
         &self,
         op: AtomicOp,
         on: Sym<T>,

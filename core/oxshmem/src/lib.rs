@@ -43,9 +43,10 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 
-mod address;
 mod alloc;
 mod atomics;
+#[doc(hidden)]
+pub mod bindings;
 mod check;
 mod collectives;
 mod config;
@@ -91,6 +92,7 @@ mod statics;
 mod stats;
 #[cfg(feature = "cuda")]
 mod stream;
+mod strided;
 mod sym;
 mod sync_area;
 mod team;
@@ -101,7 +103,6 @@ mod wait;
 mod wait_until;
 mod world;
 
-pub use address::Addresses;
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 #[cfg(target_arch = "x86_64")]
@@ -115,9 +116,7 @@ pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
 pub use order::{FenceSite, Visibility};
 pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
-pub use peer::{Peer, PeerWords};
 pub use ptr::PeerPtr;
-pub use raw::Blocks;
 pub use register::Registered;
 #[cfg(feature = "cuda")]
 pub use register::RegisteredGpu;

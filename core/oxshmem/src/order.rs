@@ -151,18 +151,17 @@ impl Context<'_> {
     #[inline]
     #[track_caller]
     pub fn quiet(&self) -> Result<()> {
-        if self.quiet_here() {
+        if self.try_quiet() {
             return Ok(());
         }
         let stored = self.complete_stores();
         self.quiet_slow("quiet", None, stored)
     }
 
-    /// [`quiet`](Self::quiet) where it is this CPU's own affair; else nothing is done, and it is false. For bindings, as
-    /// [`p_here`](Self::p_here).
+    /// [`quiet`](Self::quiet) where only this CPU has operations to complete; else nothing is done, and the result is false.
     #[inline(always)]
     #[must_use]
-    pub fn quiet_here(&self) -> bool {
+    pub(crate) fn try_quiet(&self) -> bool {
         let idle = self.is_idle();
         if idle {
             self.complete_stores();

@@ -12,7 +12,8 @@ use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::shared::Shared;
 use crate::simulated::HostSpan;
-use crate::{Blocks, Context, Error, Result, Sym};
+use crate::strided::Blocks;
+use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
@@ -158,17 +159,16 @@ impl Context<'_> {
     #[inline(always)]
     #[track_caller]
     fn p_as<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        if self.p_here(dst, value, pe) {
+        if self.try_p(dst, value, pe) {
             return Ok(());
         }
         self.p_slow(call, dst.parts(), dst.len(), value, pe)
     }
 
-    /// [`p`](Self::p) where it is a store of this CPU's; else nothing is done, and it is false. For bindings, whose
-    /// way for all the rest then needs nothing of this one's.
+    /// [`p`](Self::p) where it is a store of this CPU; else nothing is done, and the result is false.
     #[inline(always)]
     #[must_use]
-    pub fn p_here<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> bool {
+    pub(crate) fn try_p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> bool {
         if dst.is_empty() {
             return false;
         }
@@ -207,16 +207,16 @@ impl Context<'_> {
     #[inline(always)]
     #[track_caller]
     pub fn g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Result<T> {
-        if let Some(value) = self.g_here(src, pe) {
+        if let Some(value) = self.try_g(src, pe) {
             return Ok(value);
         }
         self.g_slow(src.parts(), src.len(), pe)
     }
 
-    /// [`g`](Self::g) where it is a load of this CPU's; else nothing is done. For bindings, as [`p_here`](Self::p_here).
+    /// [`g`](Self::g) where it is a load of this CPU; else nothing is done.
     #[inline(always)]
     #[must_use]
-    pub fn g_here<T: Pod>(&self, src: Sym<T>, pe: usize) -> Option<T> {
+    pub(crate) fn try_g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Option<T> {
         let span = self.peers.span(src, pe).filter(|_| !src.is_empty())?;
         let value = span.load();
         self.order_read(span);
@@ -272,12 +272,7 @@ impl Context<'_> {
         count: usize,
         pe: usize,
     ) -> Result<()> {
-        let blocks = Blocks {
-            far: dst_stride,
-            near: src_stride,
-            block: 1,
-            count,
-        };
+        let blocks = Blocks::of_put(dst_stride, src_stride, 1, count);
         self.put_blocks("iput", dst, source, blocks, pe)
     }
 
@@ -294,12 +289,7 @@ impl Context<'_> {
         count: usize,
         pe: usize,
     ) -> Result<()> {
-        let blocks = Blocks {
-            far: src_stride,
-            near: dst_stride,
-            block: 1,
-            count,
-        };
+        let blocks = Blocks::of_get(dst_stride, src_stride, 1, count);
         self.get_blocks("iget", destination, src, blocks, pe)
     }
 
@@ -318,12 +308,7 @@ impl Context<'_> {
         blocks: usize,
         pe: usize,
     ) -> Result<()> {
-        let blocks = Blocks {
-            far: dst_stride,
-            near: src_stride,
-            block,
-            count: blocks,
-        };
+        let blocks = Blocks::of_put(dst_stride, src_stride, block, blocks);
         self.put_blocks("ibput", dst, source, blocks, pe)
     }
 
@@ -341,12 +326,7 @@ impl Context<'_> {
         blocks: usize,
         pe: usize,
     ) -> Result<()> {
-        let blocks = Blocks {
-            far: src_stride,
-            near: dst_stride,
-            block,
-            count: blocks,
-        };
+        let blocks = Blocks::of_get(dst_stride, src_stride, block, blocks);
         self.get_blocks("ibget", destination, src, blocks, pe)
     }
 
@@ -362,7 +342,7 @@ impl Context<'_> {
         placed(|| {
             self.check(call, dst, 0, pe)?;
             blocks.check(call, dst)?;
-            blocks.check_near(call, source.len())?;
+            blocks.check_local(call, source.len())?;
             // SAFETY: the blocks lie within `source`.
             unsafe { self.put_blocks_raw(call, dst, source.as_ptr(), blocks, pe) }
         })
@@ -380,7 +360,7 @@ impl Context<'_> {
         placed(|| {
             self.check(call, src, 0, pe)?;
             blocks.check(call, src)?;
-            blocks.check_near(call, destination.len())?;
+            blocks.check_local(call, destination.len())?;
             // SAFETY: the blocks lie within `destination`.
             unsafe { self.get_blocks_raw(call, destination.as_mut_ptr(), src, blocks, pe) }
         })

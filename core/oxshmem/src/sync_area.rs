@@ -145,22 +145,19 @@ impl SyncArea {
 }
 
 impl World {
-    /// Whether what is wrong by the [rules](crate::Builder::check) is looked for.
-    #[must_use]
-    pub fn is_checked(&self) -> bool {
+    /// Whether [checked mode](crate::Builder::check) is on.
+    pub(crate) fn is_checked(&self) -> bool {
         self.shared.config.check
     }
 
-    /// Whether operations may be under way that [progress](Context::progress) brings on: not where this PE's CPU
-    /// loads and stores every PE's memory itself.
-    #[must_use]
-    pub fn uses_lanes(&self) -> bool {
+    /// [`bindings::uses_lanes`](crate::bindings::uses_lanes).
+    pub(crate) fn uses_lanes(&self) -> bool {
         let all_mapped = (0..self.n_pes()).all(|pe| self.maps(pe));
         !all_mapped || self.shared.fences_always_slow || self.inner.nic_atomics != NicAtomics::Never
     }
 
-    /// Whether all PEs say yes. Collective over all PEs, as [`barrier_all`](Self::barrier_all), and completes nothing.
-    pub fn all_say(&self, yes: bool) -> Result<bool> {
+    /// [`bindings::all_say`](crate::bindings::all_say).
+    pub(crate) fn all_say(&self, yes: bool) -> Result<bool> {
         const CALL: &str = "all_say";
         let call = CallInfo {
             name: CALL,

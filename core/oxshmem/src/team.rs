@@ -154,10 +154,8 @@ impl World {
         Team::always(self, &self.shared.sync_area.shared)
     }
 
-    /// How many teams this PE can be in at a time, besides these two: what `OXSHMEM_TEAMS` says, or as many as have
-    /// room.
-    #[must_use]
-    pub fn team_room(&self) -> usize {
+    /// [`bindings::team_room`](crate::bindings::team_room).
+    pub(crate) fn team_room(&self) -> usize {
         self.shared.sync_area.pool.room().splits().len()
     }
 }

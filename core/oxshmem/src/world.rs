@@ -275,16 +275,17 @@ impl Builder {
         self
     }
 
-    /// Makes memory of the program's symmetric: its `len` bytes from `base` on, whole pages, where it has mapped all of
-    /// `file`, a memfd that may be sealed. It becomes the beginning of the heap, and its objects are named by
-    /// [`Addresses`](crate::Addresses). All PEs give as many bytes. With huge pages from a
-    /// pool it stays private, and a warning says so.
+    /// [`bindings::program_memory`](crate::bindings::program_memory).
     ///
     /// # Safety
     ///
-    /// The mapping is shared and stays as it is while the world lives, and no reference to it lives that other PEs'
-    /// stores would disturb.
-    pub unsafe fn program_memory(mut self, file: OwnedFd, base: *mut u8, len: usize) -> Self {
+    /// As of that.
+    pub(crate) unsafe fn program_memory(
+        mut self,
+        file: OwnedFd,
+        base: *mut u8,
+        len: usize,
+    ) -> Self {
         self.program = Some(Arc::new(ProgramMemory {
             file: Mutex::new(Some(file)),
             base: base.addr(),
@@ -308,9 +309,8 @@ impl Builder {
         self
     }
 
-    /// Leaves the places of calls out of errors and reports, in the whole process from [`join`](Self::join) on: for
-    /// bindings to other languages, whose own code is the caller of every call.
-    pub fn without_places(mut self) -> Self {
+    /// [`bindings::without_places`](crate::bindings::without_places).
+    pub(crate) fn without_places(mut self) -> Self {
         self.without_places = true;
         self
     }
@@ -523,10 +523,8 @@ impl World {
         }
     }
 
-    /// Has every wait and test of this PE call `drive` when it drives its own context, for bindings to other languages:
-    /// to [drive](Context::progress) what their programs have issued on other contexts, which must come about though
-    /// none of these is called. It waits for nothing, and stays for as long as the world. The call that it panics in fails.
-    pub fn drive_in_waits(&self, drive: fn()) {
+    /// [`bindings::drive_in_waits`](crate::bindings::drive_in_waits).
+    pub(crate) fn drive_in_waits(&self, drive: fn()) {
         // The first stays.
         let _ = self.shared.progress_hook.set(drive);
     }
@@ -565,20 +563,12 @@ impl World {
             }
         }
         drop(traced);
-        let streams = self.leave();
+        let streams = self.detach();
         drained.and(streams)
     }
 
-    /// What [`finalize`](Self::finalize) does but for leaving the job: other PEs may [leave](Self::leave) it from here
-    /// on, and this one too, or just end, as by a signal. Waits for this PE's streams, then frees every block, and ends
-    /// every team: the program makes no call of one that it has still. Collective. Who goes on calls
-    /// [`resume`](Self::resume) first.
-    ///
-    /// # Errors
-    ///
-    /// Those of `finalize`. Where work on this PE's streams does not end, which may use its memory, nothing is freed and no
-    /// team ends: then only to leave is left.
-    pub fn rest(&self) -> Result<()> {
+    /// [`bindings::quiesce`](crate::bindings::quiesce).
+    pub(crate) fn quiesce(&self) -> Result<()> {
         let _traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
@@ -608,14 +598,13 @@ impl World {
         Ok(())
     }
 
-    /// Goes on after a [`rest`](Self::rest): a PE that ends without [leaving](Self::leave) is lost again. Collective, as
-    /// [`barrier_all`](Self::barrier_all).
-    pub fn resume(&self) -> Result<()> {
+    /// [`bindings::unquiesce`](crate::bindings::unquiesce).
+    pub(crate) fn unquiesce(&self) -> Result<()> {
         self.shared.bootstrap.rest(false);
         if self.inner.linger {
             goodbye::expect(&self.shared.bootstrap);
         }
-        // The rest may have ended waits.
+        // `quiesce` may have ended waits.
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.shared.gpu_streams {
             self.resume_streams(side);
@@ -640,18 +629,15 @@ impl World {
         Ok(drained)
     }
 
-    /// Leaves the job after a [`rest`](Self::rest), and waits for nobody.
-    pub fn leave(mut self) -> Result<()> {
+    /// Leaves the job, and waits for nobody.
+    pub(crate) fn detach(mut self) -> Result<()> {
         let left = self.say_goodbye();
         self.inner.linger &= self.inner.stranded.get();
         left
     }
 
-    /// As [`finalize`](Self::finalize), in a process that ends now while other threads may still be in calls: nothing is
-    /// freed, and no team ends. These give [`Error::PeerLost`] from then on, where they need another PE, and collective calls
-    /// of all PEs [`Error::CollectivesEnded`]. Waits for the
-    /// other PEs to leave, too, if this process has their rendezvous.
-    pub fn finalize_in_place(&self) -> Result<()> {
+    /// [`bindings::finalize_at_exit`](crate::bindings::finalize_at_exit).
+    pub(crate) fn finalize_at_exit(&self) -> Result<()> {
         let traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         drop(traced);

@@ -1,14 +1,14 @@
-//! A child of `fork` has the program's variables as they were when it was made, and for itself alone.
+//! The program's variables in a child of `fork`: as they were when it was made, and for itself alone.
 //!
-//! The parent copies the shared pages just before it forks, so that neither it nor another PE can change them between;
-//! the child puts the copy in their place before anything else of the program runs in it. `vfork`, and what is made of
-//! it (`posix_spawn`, `system`, `popen`), has no copy of any memory, and needs none. The system call itself, and
+//! The parent copies the shared pages just before it forks, so that neither it nor another PE can change them in between.
+//! The child maps the copy in their place before any code of the program runs in it. `vfork`, and the functions made of
+//! it (`posix_spawn`, `system`, `popen`), copy no memory, and need no copy. The system call itself, and
 //! `_Fork`, call no handlers: such a child shares the variables until it executes another program.
 //!
-//! So a fork takes longer the more of the variables has been touched: about half a second a gigabyte. The others cost
+//! A fork takes longer the more of the variables has been touched: about half a second per gigabyte. Untouched pages cost
 //! nothing.
 //!
-//! Nothing here takes memory but from the system: the locks of the program's allocator may be held while handlers run.
+//! Handlers take memory from the system alone: the locks of the program's allocator may be held while they run.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -21,39 +21,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::program::Segment;
 
-/// What is shared.
+/// The variables that are shared.
 #[derive(Debug)]
 struct Shared {
     segments: Vec<Segment>,
-    /// What is mapped there: from its beginning the first segment, and each other so far behind as it lies.
+    /// The file that is mapped there: the first segment at its beginning, each other at its distance from the first.
     file: File,
 }
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
-/// Whether this process shares it: its children do not.
+/// Whether this process shares them: its children do not.
 static HERE: AtomicBool = AtomicBool::new(false);
-/// Whether forks are heard of.
+/// Whether the handlers are registered.
 static HEARD: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The copies for the child that this thread is making, one behind the other; null if there are none. No variable of
-    /// the program: that would be shared, too, where it is linked with the archive.
+    /// The copies for the child that this thread is making, one behind the other; null if there are none. Thread-local, since
+    /// a variable of the program would be shared, too, where it is linked with the archive.
     static COPIES: Cell<*mut c_void> = const { Cell::new(null_mut()) };
 }
 
-/// Before the program's own handlers are registered: so what these do before a fork is in the copy, and what they do in the
-/// child is done to it.
+/// Runs before the program registers handlers of its own: so the copy has what these do before a fork, and what they do in the
+/// child they do to the copy.
 #[used]
 #[unsafe(link_section = ".init_array.00101")]
 static REGISTER: extern "C" fn() = register;
 
 extern "C" fn register() {
-    // SAFETY: handlers of the library's own, which the loader forgets together with it.
+    // SAFETY: handlers of the library's own, which the loader unregisters together with it.
     let status = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
     HEARD.store(status == 0, Ordering::Relaxed);
 }
 
-/// Why the program's variables cannot be shared, if so.
+/// The reason why the program's variables cannot be shared, if there is one.
 pub(super) fn objection() -> Option<&'static str> {
     if SHARED.get().is_some() {
         return Some(
@@ -64,8 +64,8 @@ pub(super) fn objection() -> Option<&'static str> {
     (!heard).then_some("children of a fork could not have their own, for want of memory")
 }
 
-/// These segments are mapped of the file, from now on.
-pub(super) fn shares(segments: Vec<Segment>, file: File) {
+/// Notes that these segments are mapped of the file, from now on.
+pub(super) fn note_shared(segments: Vec<Segment>, file: File) {
     if SHARED.set(Shared { segments, file }).is_ok() {
         HERE.store(true, Ordering::Release);
     }
@@ -103,7 +103,7 @@ extern "C" fn in_child() {
     for (segment, copy) in shared.places(copies) {
         let at: *mut c_void = with_exposed_provenance_mut(segment.start);
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: what is mapped there is the same, and this is the only thread.
+        // SAFETY: the copy has the same bytes, and this is the only thread.
         let moved = unsafe { libc::mremap(copy, segment.len(), segment.len(), flags, at) };
         if moved != at {
             end();
@@ -116,7 +116,7 @@ extern "C" fn in_child() {
 fn end() -> ! {
     let why = b"oxshmem: a forked child ends, since there is no memory for variables of its own: use fewer or smaller \
                 global and static ones, or posix_spawn\n";
-    // SAFETY: so many bytes; and the process ends.
+    // SAFETY: `why` has as many bytes; and the process ends.
     unsafe {
         libc::write(libc::STDERR_FILENO, why.as_ptr().cast(), why.len());
         libc::_exit(1)
@@ -129,7 +129,7 @@ impl Shared {
         self.segments.iter().map(Segment::len).sum()
     }
 
-    /// Each segment, and where its copy is among such.
+    /// Each segment, and the address of its copy.
     fn places(&self, copies: *mut c_void) -> impl Iterator<Item = (&Segment, *mut c_void)> {
         let mut next = copies;
         self.segments.iter().map(move |segment| {
@@ -161,31 +161,32 @@ impl Shared {
         Some(copies)
     }
 
-    /// Copies a segment to so much new memory.
+    /// Copies a segment to new memory of its size.
     fn copy(&self, segment: &Segment, to: *mut c_void) -> std::io::Result<()> {
         let first = self.segments.first().map_or(0, |first| first.start);
-        // Where the segment lies in the file.
+        // The segment's place in the file.
         let (start, end) = (segment.start - first, segment.end - first);
         let mut at = start;
         // Pages that nobody has touched are no data: they stay zero, and take no memory.
         while let Some(data) = self.next(at, libc::SEEK_DATA, end) {
             at = self.next(data, libc::SEEK_HOLE, end).unwrap_or(end);
             let to = to.wrapping_byte_add(data - start).cast::<u8>();
-            // SAFETY: so much new memory, to which nothing else refers.
+            // SAFETY: as many bytes of the new memory, to which nothing else refers.
             let to = unsafe { std::slice::from_raw_parts_mut(to, at - data) };
-            // Of the file: the program may have protected its pages. Other threads, and PEs, may store there meanwhile, as
-            // to any memory that a fork copies.
+            // Read from the file: the program may have protected its pages. Other threads, and PEs, may store there
+            // meanwhile, as to any memory that a fork copies.
             self.file.read_exact_at(to, data as u64)?;
         }
         Ok(())
     }
 
-    /// Where data or a hole begins in the file from `at` on, but before `end`. Where the system does not tell, all is data.
+    /// The place where data or a hole begins in the file from `at` on, but before `end`. Where the system does not tell, all
+    /// is data.
     fn next(&self, at: usize, what: i32, end: usize) -> Option<usize> {
         if at >= end {
             return None;
         }
-        // SAFETY: asks of a file; its position means nothing to anybody.
+        // SAFETY: asks about a file; nobody uses its position.
         let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as i64, what) };
         let found = match found {
             -1 if std::io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO) => end,

@@ -1,4 +1,4 @@
-//! What is mapped where the program's data lies: what the loader has put there, or something that the program has since.
+//! The mappings at the addresses of the program's data: those of the loader, or those that the program has made since.
 
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ impl<'a> Mapping<'a> {
         let (start, end) = words.next()?.split_once('-')?;
         let address = |text| usize::from_str_radix(text, 16).ok();
         let access = words.next()?;
-        // Behind the place in the file.
+        // Behind the offset in the file.
         let (device, number) = (words.nth(1)?, words.next()?);
         Some(Mapping {
             start: address(start)?,
@@ -41,10 +41,14 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Finds out how each segment may be accessed; or else the first page that is not private memory of the program's file, or
-/// of none, and accessed as the rest of its segment. The program's file is that which `headers`, an address, is
-/// mapped of.
-pub(super) fn look(maps: &str, headers: usize, segments: &mut [Segment]) -> Result<(), usize> {
+/// Finds out how each segment may be accessed. The error is the first page that is not private memory of the program's file, or
+/// of no file, or not accessed as the rest of its segment. The program's file is the one that is mapped at the address
+/// `headers`.
+pub(super) fn find_protections(
+    maps: &str,
+    headers: usize,
+    segments: &mut [Segment],
+) -> Result<(), usize> {
     let mappings: Vec<_> = maps.lines().filter_map(Mapping::of).collect();
     let at = |address: usize| {
         let has = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);

@@ -1,4 +1,4 @@
-//! What the loader knows of the main program: where its data lies.
+//! The main program as the loader knows it: where its data lies.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicU8;
 use libc::{PT_DYNAMIC, PT_GNU_RELRO, PT_INTERP, PT_LOAD, dl_phdr_info};
 
 pub(super) const PAGE: usize = 4096;
-/// Of the dynamic section: its end, a library that is needed, the strings, the object's own name.
+/// Tags of the dynamic section: its end, a library that is needed, the strings, the object's own name.
 const DT_NULL: i64 = 0;
 const DT_NEEDED: i64 = 1;
 const DT_STRTAB: i64 = 5;
 const DT_SONAME: i64 = 14;
 
 /// The first and the last of the library's own variables in a program that is linked with the archive: the installation
-/// has brought all of them between these, into pages of their own (`core/capi/archive.ld`).
+/// has placed all of them between these, in pages of their own (`core/capi/archive.ld`).
 #[used]
 #[unsafe(link_section = ".oxshmem.first")]
 static FIRST: AtomicU8 = AtomicU8::new(0);
@@ -25,13 +25,14 @@ static LAST: AtomicU8 = AtomicU8::new(0);
 /// The pages of the library's own variables; none where they have no pages of their own, as in the shared library.
 fn own_pages() -> Range<usize> {
     let (first, last) = ((&raw const FIRST).addr(), (&raw const LAST).addr());
-    match first.is_multiple_of(PAGE) {
-        true => first..(last + 1).next_multiple_of(PAGE),
-        false => 0..0,
+    if first.is_multiple_of(PAGE) {
+        first..(last + 1).next_multiple_of(PAGE)
+    } else {
+        0..0
     }
 }
 
-/// A header of an object's parts.
+/// A program header.
 type Header = libc::Elf64_Phdr;
 
 /// An entry of the dynamic section.
@@ -42,27 +43,27 @@ struct Dynamic {
     value: u64,
 }
 
-/// What is known of the main program.
+/// The main program.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// Its data, lowest first; without that of the library, whose pages stay this process's alone.
+    /// Its data, lowest first; without that of the library, whose pages remain private to this process.
     pub segments: Vec<Segment>,
-    /// Whether it was linked with this library, itself or by way of others.
+    /// Whether it was linked with this library, directly or through other libraries.
     pub is_linked: bool,
     /// Whether it was linked with shared libraries at all.
     pub is_dynamic: bool,
-    /// Where its headers lie, which are mapped of its file.
+    /// The address of its headers, which are mapped of its file.
     pub headers: usize,
 }
 
-/// Whole pages of data that the program may write, as it was linked: without what the loader has made read-only since.
+/// Whole pages of data that the program may write, as it was linked: without those that the loader has made read-only since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub start: usize,
     pub end: usize,
-    /// Where the pages end that the program's file has something for; the rest are zero until they are touched.
+    /// The end of the pages that the program's file has bytes for; the rest are zero until they are touched.
     pub filled: usize,
-    /// As `mmap` takes it; 0 until it is looked for.
+    /// As `mmap` takes it; 0 until [`find_protections`](super::maps::find_protections) finds it.
     pub protection: c_int,
 }
 
@@ -71,7 +72,7 @@ impl Segment {
         self.end - self.start
     }
 
-    /// What is left of it without some pages: what comes before them, and what comes behind.
+    /// The rest of it without some pages: the part before them, and the part behind.
     fn without(self, pages: &Range<usize>) -> impl Iterator<Item = Segment> {
         let before = Segment {
             end: self.end.min(pages.start),
@@ -81,9 +82,10 @@ impl Segment {
             start: self.start.max(pages.end),
             ..self
         };
-        let parts = match pages.is_empty() {
-            true => [Some(self), None],
-            false => [Some(before), Some(behind)],
+        let parts = if pages.is_empty() {
+            [Some(self), None]
+        } else {
+            [Some(before), Some(behind)]
         };
         let parts = parts.into_iter().flatten();
         parts.filter(|part| part.start < part.end)
@@ -93,7 +95,7 @@ impl Segment {
 /// The main program of this process.
 pub(super) fn of_this_process() -> Program {
     let mut loaded = Loaded::default();
-    // SAFETY: the function fits, and gets what is loaded during the call.
+    // SAFETY: the function has the type that the call needs, and gets `loaded` during the call alone.
     unsafe { libc::dl_iterate_phdr(Some(describe), (&raw mut loaded).cast()) };
     let is_linked = needs_own(&loaded.objects);
     let mut program = loaded.program;
@@ -105,18 +107,18 @@ pub(super) fn of_this_process() -> Program {
     program
 }
 
-/// What the loader has loaded.
+/// The objects that the loader has loaded.
 #[derive(Default)]
 struct Loaded {
     program: Program,
-    /// The main program is the first.
+    /// The first is the main program.
     objects: Vec<Object>,
 }
 
 /// The main program or a library.
 #[derive(Clone, Debug, Default)]
 struct Object {
-    /// What others may call it by: its file's name, and the one that it has itself.
+    /// The names by which others may need it: its file's, and its own (`DT_SONAME`).
     names: Vec<Vec<u8>>,
     /// Libraries that it was linked with, by names.
     needs: Vec<Vec<u8>>,
@@ -124,8 +126,8 @@ struct Object {
     is_own: bool,
 }
 
-/// Whether the first object has this library in it or was linked with it, itself or by way of other libraries. Where the
-/// program or a library of its has loaded this one by `dlopen`, nobody was.
+/// Whether the first object contains this library or was linked with it, directly or through other libraries. It is neither
+/// where the program or one of its libraries has loaded this one by `dlopen`.
 fn needs_own(objects: &[Object]) -> bool {
     let mut known = vec![0];
     let mut at = 0;
@@ -144,9 +146,9 @@ fn needs_own(objects: &[Object]) -> bool {
 
 /// Describes an object; the first is the main program.
 unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a description, and the caller its place for others.
+    // SAFETY: the loader gives a description, and the caller of `dl_iterate_phdr` its `Loaded`.
     let (info, loaded) = unsafe { (&*info, &mut *loaded.cast::<Loaded>()) };
-    // SAFETY: the description has so many headers.
+    // SAFETY: the description has `dlpi_phnum` headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let base = info.dlpi_addr as usize;
     if loaded.objects.is_empty() {
@@ -160,7 +162,7 @@ unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, loaded: *mut c_
     }
     let own = describe as *const () as usize;
     for header in headers {
-        let (start, end) = place(header, base);
+        let (start, end) = range(header, base);
         match header.p_type {
             PT_LOAD => object.is_own |= (start..end).contains(&own),
             PT_DYNAMIC => read_names(start, base, &mut object),
@@ -171,13 +173,13 @@ unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, loaded: *mut c_
     0
 }
 
-/// Where a part of an object lies.
-fn place(header: &Header, base: usize) -> (usize, usize) {
+/// The addresses of a segment of an object.
+fn range(header: &Header, base: usize) -> (usize, usize) {
     let start = base.wrapping_add(header.p_vaddr as usize);
     (start, start + header.p_memsz as usize)
 }
 
-/// A name without the folders before it, by which libraries are linked as they may be found elsewhere.
+/// A name without the folders before it: a library may be found in another folder than the one it was linked in.
 fn file_of(name: &[u8]) -> Vec<u8> {
     let mut parts = name.rsplit(|byte| *byte == b'/');
     parts.next().unwrap_or_default().to_vec()
@@ -188,13 +190,13 @@ fn describe_program(program: &mut Program, headers: &[Header], base: usize) {
     let mut read_only = 0;
     for header in headers {
         match header.p_type {
-            PT_GNU_RELRO => read_only = place(header, base).1 / PAGE * PAGE,
+            PT_GNU_RELRO => read_only = range(header, base).1 / PAGE * PAGE,
             PT_INTERP => program.is_dynamic = true,
             _ => {}
         }
     }
     for header in headers {
-        let (start, end) = place(header, base);
+        let (start, end) = range(header, base);
         if header.p_type == PT_LOAD && header.p_flags & libc::PF_W != 0 && end > read_only {
             let filled = start + header.p_filesz as usize;
             program.segments.push(Segment {
@@ -207,19 +209,19 @@ fn describe_program(program: &mut Program, headers: &[Header], base: usize) {
     }
 }
 
-/// What a dynamic section says of its object's own name, and of the libraries that it needs.
+/// Reads an object's own name, and the libraries that it needs, from its dynamic section.
 fn read_names(section: usize, base: usize, object: &mut Object) {
     let entry = |i: usize| -> Dynamic {
         let entries = std::ptr::with_exposed_provenance::<Dynamic>(section);
-        // SAFETY: the section is mapped, and nothing beyond its end is asked for.
+        // SAFETY: the section is mapped, and no entry beyond its end is read.
         unsafe { entries.add(i).read() }
     };
     let entries = || (0..).map(entry).take_while(|entry| entry.tag != DT_NULL);
     let Some(strings) = entries().find(|entry| entry.tag == DT_STRTAB) else {
         return;
     };
-    // The loader has made it an address, but for the kernel's own object; a program that nothing was added to has it as
-    // one, too.
+    // The loader has made it an address, except in the kernel's own object; a program that was linked at its address has it
+    // as one, too.
     let strings = match strings.value as usize {
         offset if offset < base => base + offset,
         address => address,

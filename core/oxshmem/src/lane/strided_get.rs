@@ -7,7 +7,8 @@ use super::{AccessPath, Effect, Endpoint, LocalBuffer, RemoteTarget, Until};
 use crate::check::Access;
 use crate::order::OpKind;
 use crate::stats::Kind;
-use crate::{Blocks, Context, Result, Sym};
+use crate::strided::Blocks;
+use crate::{Context, Result, Sym};
 
 impl Context<'_> {
     /// Gets blocks of `src` from a PE, by its number in the world; the caller has checked all. Returns when they are there
@@ -28,12 +29,12 @@ impl Context<'_> {
         let mut under_way = None;
         let mut result = Ok(());
         for i in 0..blocks.count {
-            let at = i * blocks.far;
-            let into = destination.wrapping_add(i * blocks.near).cast();
+            let at = i * blocks.remote_stride;
+            let into = destination.wrapping_add(i * blocks.local_stride).cast();
             let last = i + 1 == blocks.count;
             let before: Option<&Endpoint> = under_way;
             let mut get = || {
-                let from = src.range(at..at + blocks.block)?;
+                let from = src.range(at..at + blocks.block_len)?;
                 // SAFETY: the caller's promise.
                 unsafe { self.get_block(call, into, from, pe, last, &mut under_way) }
             };

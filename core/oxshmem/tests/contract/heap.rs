@@ -1,6 +1,6 @@
 //! The symmetric heap: M9 to M14.
 
-use oxshmem::{Cmp, Error, Hints, Result, Sym};
+use oxshmem::{Cmp, Error, Hints, Result, Sym, bindings};
 
 use crate::setting::{HEAP, Pe, pattern, patterns};
 
@@ -431,13 +431,19 @@ pub fn m14_the_limit_is_the_one_that_was_set(pe: &Pe<'_>) -> Result<()> {
 
 pub fn m4_an_address_names_the_object_at_it(pe: &Pe<'_>) -> Result<()> {
     let block = pe.alloc::<u64>(100)?;
-    let address = pe.address_of(block).unwrap();
-    let part = pe.object_at("test", address.wrapping_add(3), 5)?;
+    let address = bindings::address_of(pe, block).unwrap();
+    let part = bindings::object_at(pe, "test", address.wrapping_add(3), 5)?;
     assert_eq!((part.offset(), part.len()), (block.offset() + 24, 5));
-    assert_eq!(pe.rest_at("test", address.wrapping_add(98))?.len(), 2);
-    assert_eq!(pe.block_at("test", address.cast())?, block.cast()?);
+    assert_eq!(
+        bindings::rest_at(pe, "test", address.wrapping_add(98))?.len(),
+        2
+    );
+    assert_eq!(
+        bindings::block_at(pe, "test", address.cast())?,
+        block.cast()?
+    );
     // By arithmetic alone, where no look at the block is needed.
-    if let Some(object) = pe.addresses().object(address.wrapping_add(3), 5) {
+    if let Some(object) = bindings::addresses(pe).object(address.wrapping_add(3), 5) {
         assert_eq!((object.offset(), object.len()), (part.offset(), 5));
     }
     pe.p(part, pe.me() as u64, pe.right())?;
@@ -449,26 +455,27 @@ pub fn m4_an_address_names_the_object_at_it(pe: &Pe<'_>) -> Result<()> {
 
 pub fn m35_an_address_outside_of_blocks_names_none(pe: &Pe<'_>) -> Result<()> {
     let block = pe.alloc::<u64>(100)?;
-    let address = pe.address_of(block).unwrap();
+    let address = bindings::address_of(pe, block).unwrap();
     let private = 0_u64;
-    assert!(pe.object_at("test", &raw const private, 1).is_err());
-    assert!(pe.addresses().object(&raw const private, 1).is_none());
-    assert!(pe.object_at("test", address, 101).is_err());
+    assert!(bindings::object_at(pe, "test", &raw const private, 1).is_err());
     assert!(
-        pe.object_at("test", address.wrapping_byte_add(1), 1)
-            .is_err()
+        bindings::addresses(pe)
+            .object(&raw const private, 1)
+            .is_none()
     );
-    assert!(pe.block_at("test", address.wrapping_add(1).cast()).is_err());
-    assert!(pe.object_at::<u64>("test", std::ptr::null(), 0)?.is_empty());
+    assert!(bindings::object_at(pe, "test", address, 101).is_err());
+    assert!(bindings::object_at(pe, "test", address.wrapping_byte_add(1), 1).is_err());
+    assert!(bindings::block_at(pe, "test", address.wrapping_add(1).cast()).is_err());
+    assert!(bindings::object_at::<u64>(pe, "test", std::ptr::null(), 0)?.is_empty());
     pe.free(block)?;
-    assert!(pe.object_at("test", address, 1).is_err());
+    assert!(bindings::object_at(pe, "test", address, 1).is_err());
     pe.barrier_all()
 }
 
 pub fn m10_after_a_rest_every_block_is_free_and_the_heap_can_be_used(pe: &Pe<'_>) -> Result<()> {
     let (first, second) = (pe.alloc::<u64>(1000)?, pe.alloc::<u8>(77)?);
-    pe.rest()?;
-    pe.resume()?;
+    bindings::quiesce(pe)?;
+    bindings::unquiesce(pe)?;
     assert!(pe.free(first).is_err() && pe.free(second).is_err());
     let again = pe.alloc::<u64>(1000)?;
     assert_eq!(again.offset(), first.offset());

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Complex, ContextOptions, Error, Fold, Pod, Result, Sym, Team};
+use oxshmem::{Complex, ContextOptions, Error, Fold, Pod, Result, Sym, Team, bindings};
 
 use crate::order::poll;
 use crate::setting::{Path, Pe, Setting, patterns};
@@ -598,8 +598,8 @@ fn a_member_that_leaves_ends_its_team_alone() {
                 let others = world.team().split_strided(0, 1, 3)?.unwrap();
                 others.barrier()?;
                 others.destroy()?;
-                world.rest()?;
-                world.resume()?;
+                bindings::quiesce(world)?;
+                bindings::unquiesce(world)?;
                 shared.attach(world)?.sync()?;
                 let again = world.team().split_strided(2, -1, 3)?.unwrap();
                 again.sync()?;

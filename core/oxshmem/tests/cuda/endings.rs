@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use oxshmem::bindings;
 use oxshmem::cuda::{Pinned, PinnedOptions};
 use oxshmem_bootstrap::InProcess;
 
@@ -71,7 +72,7 @@ fn m10_a_rest_waits_for_streams_before_it_frees() {
         };
         working.host_func(work).unwrap();
         world.quiet_on_stream(&working)?;
-        world.rest()?;
+        bindings::quiesce(world)?;
         assert!(working.is_idle().unwrap());
         rested.store(true, Ordering::SeqCst);
         assert!(world.free(x).is_err());

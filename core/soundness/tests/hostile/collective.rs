@@ -2,7 +2,7 @@
 //! often with the same arguments.
 
 use oxshmem::{
-    ContextOptions, Fold, Hints, MemoryKind, Pod, Reducible, Sym, Team, TeamConfig, World,
+    ContextOptions, Fold, Hints, MemoryKind, Pod, Reducible, Sym, Team, TeamConfig, World, bindings,
 };
 
 use crate::random::Random;
@@ -51,7 +51,10 @@ pub fn calls(player: &mut Player<'_>) {
     );
     call!(World::barrier_all, world.barrier_all());
     call!(World::sync_all, world.sync_all());
-    call!(World::all_say, world.all_say(player.own.below(2) == 0));
+    call!(
+        bindings::all_say,
+        bindings::all_say(world, player.own.below(2) == 0)
+    );
     of_world(r, world, objects.more, objects.words);
     teams(player);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::{spmd, spmd_with};
-use oxshmem::{Atomics, Builder, Cmp, FenceSite, MemoryModel, Result, World};
+use oxshmem::{Atomics, Builder, Cmp, FenceSite, MemoryModel, Result, World, bindings};
 use oxshmem_bootstrap::InProcess;
 use oxshmem_topo::{CpuSet, Topology, fixtures};
 use oxshmem_weak::simulated_gpu_memory;
@@ -34,7 +34,10 @@ fn builders_take_the_worst_settings_or_say_why_not() {
         alone(value!(Builder::atomics, small().atomics(atomics)));
     }
     alone(value!(Builder::check, small().check(true)));
-    alone(value!(Builder::without_places, small().without_places()));
+    alone(value!(
+        bindings::without_places,
+        bindings::without_places(small())
+    ));
     for limit in [Duration::ZERO, Duration::MAX] {
         alone(value!(Builder::timeout, small().timeout(limit)));
     }
@@ -149,21 +152,24 @@ fn end(builder: Builder, way: usize) {
     let x = world.alloc_zeroed::<u64>(8).unwrap();
     let team = world.team().split_strided(0, 1, world.n_pes()).unwrap();
     let context = world.create_context(oxshmem::ContextOptions::NONE).unwrap();
-    call!(World::rest, world.rest());
+    call!(bindings::quiesce, bindings::quiesce(&world));
     // Handles of a freed block and a destroyed team.
     let _ = context.put(x, &[1; 8], 0);
-    call!(World::resume, world.resume());
+    call!(bindings::unquiesce, bindings::unquiesce(&world));
     assert!(call!(World::free, world.free(x)).is_none());
     let _ = team.map(|team| team.sync());
     let _ = context.destroy();
     match way {
         0 => drop(call!(World::finalize, world.finalize())),
         1 => {
-            call!(World::rest, world.rest());
-            call!(World::leave, world.leave());
+            call!(bindings::quiesce, bindings::quiesce(&world));
+            call!(bindings::detach, bindings::detach(world));
         }
         2 => {
-            call!(World::finalize_in_place, world.finalize_in_place());
+            call!(
+                bindings::finalize_at_exit,
+                bindings::finalize_at_exit(&world)
+            );
             after_the_end(&world).unwrap();
         }
         _ => std::mem::forget(world),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::Zeroable;
 use oxshmem::testing::{spmd, spmd_with};
-use oxshmem::{Context, Result, Sym, World};
+use oxshmem::{Context, Result, Sym, World, bindings};
 
 use crate::{LIMIT, Long, call, value, weak};
 
@@ -15,7 +15,7 @@ use crate::{LIMIT, Long, call, value, weak};
 fn m5_no_object_that_an_address_names_leaves_the_heap() {
     let heap = World::builder().heap_limit(1 << 20);
     let done = spmd_with(heap, 1, |world| {
-        let addresses = world.addresses();
+        let addresses = bindings::addresses(world);
         let (base, len) = addresses.heap();
         assert_ne!(
             len % size_of::<Long>(),
@@ -76,8 +76,8 @@ fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
             world.barrier_all()?;
             if world.my_pe() == 0 {
                 value!(
-                    World::drive_in_waits,
-                    world.drive_in_waits(|| {
+                    bindings::drive_in_waits,
+                    bindings::drive_in_waits(world, || {
                         if ARMED.take() {
                             std::panic::resume_unwind(Box::new("out of what waits drive"));
                         }
@@ -139,7 +139,7 @@ fn callbacks_of_a_wait_may_make_calls_themselves() {
             );
         };
         let mut looks = 0;
-        world.wait_for("a test", &|| "looks".into(), || {
+        bindings::wait_for(&**world, "a test", &|| "looks".into(), || {
             looks += 1;
             within(world);
             (looks > 3).then_some(())

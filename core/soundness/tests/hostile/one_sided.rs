@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxshmem::{
-    AtomicBits, AtomicInt, AtomicOp, AtomicValue, Blocks, Context, ContextOptions, Pod, Session,
-    SignalOp, Sym,
+    AtomicBits, AtomicInt, AtomicOp, AtomicValue, Context, ContextOptions, Pod, Session, SignalOp,
+    Sym,
+    bindings::{self, Blocks},
 };
 
 use crate::random::Random;
@@ -95,8 +96,8 @@ fn of_type<T: Pod>(r: &mut Random, context: &Context<'_>, whole: Sym<T>, fill: T
     call!(Context::get, context.get(&mut buffer, sym, pe));
     call!(Context::p, context.p(sym, fill, pe));
     call!(Context::g, context.g(sym, pe));
-    let _ = value!(Context::p_here, context.p_here(sym, fill, pe));
-    let _ = value!(Context::g_here, context.g_here(sym, pe));
+    let _ = value!(bindings::try_p, bindings::try_p(context, sym, fill, pe));
+    let _ = value!(bindings::try_g, bindings::try_g(context, sym, pe));
     call!(Context::write, context.write(sym, &buffer));
     call!(Context::read, context.read(&mut buffer, sym));
     strided(r, context, sym, &mut buffer, pe);
@@ -128,13 +129,10 @@ fn strided<T: Pod>(r: &mut Random, context: &Context<'_>, sym: Sym<T>, local: &m
         Context::ibget,
         context.ibget(local, sym, mine, remote, block, count, pe)
     );
-    let blocks = Blocks {
-        far: remote,
-        near: mine,
-        block,
-        count,
-    };
-    let _ = value!(Blocks::far_span, blocks.far_span());
+    let put = value!(Blocks::of_put, Blocks::of_put(remote, mine, block, count));
+    let get = value!(Blocks::of_get, Blocks::of_get(mine, remote, block, count));
+    assert_eq!(put, get);
+    let _ = value!(Blocks::remote_span, put.remote_span());
     let (few, some) = (r.below(3) + 1, r.below(local.len() + 1));
     call!(Context::iput, context.iput(sym, local, few, 1, some, pe));
     call!(Context::iget, context.iget(local, sym, 1, few, some, pe));
@@ -200,8 +198,8 @@ fn exchanges<T: AtomicValue>(r: &mut Random, context: &Context<'_>, word: Sym<T>
     ];
     let op = r.one_of(&ops);
     let _ = value!(
-        Context::atomic_here,
-        context.atomic_here(op, word, (value, value), pe)
+        bindings::try_atomic,
+        bindings::try_atomic(context, op, word, (value, value), pe)
     );
     let [mut a, mut b] = [value; 2];
     call!(
@@ -287,7 +285,7 @@ fn ending(r: &mut Random, context: &Context<'_>) {
     call!(Context::pe_quiet, context.pe_quiet(&list[..r.below(5)]));
     call!(Context::fence, context.fence());
     value!(Context::progress, context.progress());
-    let _ = value!(Context::quiet_here, context.quiet_here());
+    let _ = value!(bindings::try_quiet, bindings::try_quiet(context));
     call!(Context::quiet, context.quiet());
     assert!(value!(Context::my_pe, context.my_pe()) < n);
     assert!(value!(Context::heap_limit, context.heap_limit()) > 0);

@@ -1,13 +1,14 @@
 //! Addresses, tables and pointers that calls hand out.
 
-use oxshmem::{Addresses, Context, Pod, Sym};
+use oxshmem::bindings::{self, Addresses};
+use oxshmem::{Context, Pod, Sym};
 
 use crate::random::Random;
 use crate::{Player, call, value};
 
 pub fn calls(player: &mut Player<'_>) {
     let world = player.world;
-    let addresses = value!(World::addresses, world.addresses());
+    let addresses = value!(bindings::addresses, bindings::addresses(world));
     let (base, len) = value!(Addresses::heap, addresses.heap());
     assert_eq!(value!(Addresses::program, addresses.program()), (0, 0));
     let objects = player.objects;
@@ -61,8 +62,8 @@ pub fn calls(player: &mut Player<'_>) {
             std::ptr::without_provenance::<crate::Long>(place),
         );
         call!(
-            World::block_at,
-            world.block_at("a test", std::ptr::without_provenance(place))
+            bindings::block_at,
+            bindings::block_at(world, "a test", std::ptr::without_provenance(place))
         );
     }
     pointers(player);
@@ -77,9 +78,15 @@ fn at<T: Pod>(r: &mut Random, world: &oxshmem::World, addresses: &Addresses, pla
         let found = [
             value!(Addresses::object, addresses.object(place, len)),
             value!(Addresses::word, addresses.word(place)),
-            call!(Context::object_at, world.object_at("a test", place, len)),
-            value!(Context::known_at, world.known_at(place, len)),
-            call!(Context::rest_at, world.rest_at("a test", place)),
+            call!(
+                bindings::object_at,
+                bindings::object_at(world, "a test", place, len)
+            ),
+            value!(
+                bindings::cached_object,
+                bindings::cached_object(world, place, len)
+            ),
+            call!(bindings::rest_at, bindings::rest_at(world, "a test", place)),
         ];
         for object in found.into_iter().flatten() {
             let end = object.offset() + object.to_bytes().len() as u64;
@@ -115,7 +122,7 @@ fn around<T: Pod>(
     addresses: &Addresses,
     (object, pe): (Sym<T>, usize),
 ) {
-    let Some(address) = value!(Context::address_of, world.address_of(object)) else {
+    let Some(address) = value!(bindings::address_of, bindings::address_of(world, object)) else {
         return;
     };
     for off in [
@@ -169,10 +176,10 @@ fn through<T: Pod>(r: &mut Random, context: &Context<'_>, object: Sym<T>, pe: us
 
 fn tables(player: &mut Player<'_>) {
     let world = player.world;
-    let peers = value!(World::peer_table, world.peer_table());
+    let peers = value!(bindings::peer_table, bindings::peer_table(world));
     assert_eq!(peers.len(), world.n_pes());
     assert!(peers.iter().all(|peer| !format!("{peer:?}").is_empty()));
-    if let Some(words) = value!(World::word_table, world.word_table()) {
+    if let Some(words) = value!(bindings::word_table, bindings::word_table(world)) {
         assert_eq!(words.len(), world.n_pes());
         assert!(words.iter().all(|word| !format!("{word:?}").is_empty()));
     }
@@ -188,9 +195,9 @@ fn told(player: &mut Player<'_>) {
     assert!(!value!(World::collective_choices, world.collective_choices()).is_empty());
     assert!(value!(World::acknowledge_lost, world.acknowledge_lost()).is_empty());
     let _ = value!(World::model, world.model());
-    let _ = value!(World::is_checked, world.is_checked());
-    let _ = value!(World::uses_lanes, world.uses_lanes());
-    assert!(value!(World::team_room, world.team_room()) > 0);
+    let _ = value!(bindings::is_checked, bindings::is_checked(world));
+    let _ = value!(bindings::uses_lanes, bindings::uses_lanes(world));
+    assert!(value!(bindings::team_room, bindings::team_room(world)) > 0);
     let pe = player.own.odd(n);
     assert_eq!(call!(World::explain, world.explain(pe)).is_some(), pe < n);
     player.statics();

@@ -57,7 +57,14 @@ fn of_file(file: &Path) -> Vec<Function> {
     let text = fs::read_to_string(file).unwrap();
     // Unit tests are not part of the public interface.
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let module = file.file_stem().unwrap().to_str().unwrap();
+    // The files of `bindings` define its functions.
+    let of_bindings = file
+        .parent()
+        .is_some_and(|folder| folder.ends_with("bindings"));
+    let module = match of_bindings {
+        true => "bindings",
+        false => file.file_stem().unwrap().to_str().unwrap(),
+    };
     let needs_gpu = ["/stream", "/register/gpu"]
         .iter()
         .any(|part| file.to_str().unwrap().contains(part));
@@ -121,7 +128,7 @@ fn defined(line: &str) -> Option<&str> {
 /// are the owners.
 fn owners<'a>(module: &'a str, owner: &'a str, line: &str) -> Vec<&'a str> {
     match line.starts_with("        ") {
-        true if matches!(module, "wait_until" | "raw") => vec!["Context", "SharedContext"],
+        true if module == "wait_until" => vec!["Context", "SharedContext"],
         _ => vec![owner],
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxshmem::{Cmp, Context, Sym};
+use oxshmem::{Cmp, Context, Sym, bindings};
 
 use crate::{Player, call, value};
 
@@ -50,12 +50,12 @@ macro_rules! all_waits {
             (polls > 3).then_some(polls)
         };
         call!(
-            $type::wait_for,
-            of.wait_for("a test", &|| "three looks".into(), poll)
+            bindings::wait_for,
+            bindings::wait_for(of, "a test", &|| "three looks".into(), poll)
         );
-        call!($type::look_once, of.look_once(|| 1));
+        call!(bindings::poll_once, bindings::poll_once(of, || 1));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            of.wait_for("a test", &|| String::new(), || -> Option<()> {
+            bindings::wait_for(of, "a test", &|| String::new(), || -> Option<()> {
                 std::panic::resume_unwind(Box::new("out of a look"))
             })
         }));
@@ -80,12 +80,15 @@ pub fn calls(player: &mut Player<'_>) {
         polls += 1;
         call!(Context::put, world.put(bytes, &[1; 9], me));
         call!(Context::quiet, world.quiet());
-        call!(Context::look_once, world.look_once(|| world.fence()));
+        call!(
+            bindings::poll_once,
+            bindings::poll_once(&**world, || world.fence())
+        );
         (polls > 3).then_some(())
     };
     call!(
-        Context::wait_for,
-        world.wait_for("a test", &|| "looks".into(), poll)
+        bindings::wait_for,
+        bindings::wait_for(&**world, "a test", &|| "looks".into(), poll)
     );
     locks(player);
 }

@@ -1,0 +1,28 @@
+//! Calls for bindings to other languages, which programs in Rust do not need.
+//!
+//! They follow the memory model as the calls of [`Context`](crate::Context) and [`World`](crate::World) do. A binding names
+//! objects by address ([`Addresses`], [`object_at`]), has a fast path apart from all the rest (`try_*`: the operation where
+//! it is this CPU's own, else nothing is done), waits for words that it reads itself ([`wait_for`]), and ends a world in
+//! steps, since C programs may initialize again ([`quiesce`], [`detach`]).
+//!
+//! `core/capi` uses them. They may change in any version.
+
+mod address;
+mod fast_path;
+mod lifecycle;
+mod strided;
+mod wait;
+
+pub use self::address::{
+    Addresses, address_of, addresses, block_at, cached_object, object_at, peer_table, rest_at,
+    word_table,
+};
+pub use self::fast_path::{try_atomic, try_g, try_get, try_p, try_put, try_quiet};
+pub use self::lifecycle::{
+    all_say, detach, drive_in_waits, finalize_at_exit, is_checked, program_memory, quiesce,
+    team_room, unquiesce, uses_lanes, without_places,
+};
+pub use self::strided::{get_blocks, put_blocks};
+pub use self::wait::{WaitContext, poll_once, wait_for};
+pub use crate::peer::{Peer, PeerWords};
+pub use crate::strided::Blocks;
