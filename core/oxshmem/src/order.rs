@@ -356,7 +356,7 @@ mod tests {
         spmd(1, |world| {
             world.quiet()?;
             assert!(world.is_clean());
-            let _ = world.addresses();
+            let _ = crate::bindings::addresses(world);
             world.quiet()?;
             assert!(!world.is_clean());
             Ok(())

@@ -51,11 +51,11 @@ macro_rules! all_waits {
         };
         call!(
             bindings::wait_for,
-            bindings::wait_for(of, "a test", &|| "three looks".into(), poll)
+            oxshmem::bindings::wait_for(of, "a test", &|| "three looks".into(), poll)
         );
-        call!(bindings::poll_once, bindings::poll_once(of, || 1));
+        call!(bindings::poll_once, oxshmem::bindings::poll_once(of, || 1));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            bindings::wait_for(of, "a test", &|| String::new(), || -> Option<()> {
+            oxshmem::bindings::wait_for(of, "a test", &|| String::new(), || -> Option<()> {
                 std::panic::resume_unwind(Box::new("out of a look"))
             })
         }));
