@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     Argument {
         /// Its name in the specification.
         name: &'static str,
-        /// What is wrong with it.
+        /// The fault, and the remedy.
         what: String,
     },
 }

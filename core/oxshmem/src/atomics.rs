@@ -2,8 +2,8 @@
 //!
 //! Operations of one width on one word all run in one domain (M29), fixed when its memory is
 //! allocated: the CPU's, or for words of 64 bits its NIC's. Towards a PE whose memory is not mapped
-//! the CPU's take an active message where the transport has no such atomics. Fetching ones return
-//! when the value is there (M16); the others may still be on the way (M17, M19).
+//! the CPU's take an active message where the transport has no such atomics. Fetching atomics return
+//! when the value is there (M16); the others may still be in flight (M17, M19).
 
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
@@ -77,8 +77,9 @@ mark! {
 /// A locked instruction of this processor is a full fence in itself, so it leaves nothing for quiet.
 const RMW_IS_FENCE: bool = cfg!(target_arch = "x86_64");
 
-/// Hands all atomics to a macro: what each does, its name in C and here, the same of its nonblocking form if it gives the old
-/// value, the types, the word, further arguments, and its operation with what it writes or adds and what it compares with.
+/// Passes all atomics to a macro: for each its documentation, its name in C and here, both names of its nonblocking form if it
+/// gives the old value, the types, the word, further arguments, and its operation with its operand and the value to compare
+/// with.
 macro_rules! all_atomics {
     ($define:ident) => {
         $define! {
@@ -348,7 +349,7 @@ impl Context<'_> {
         self.atomic(call, op, on, (operand, compare), pe, false)
     }
 
-    /// An atomic that gives nothing; under way until a fence or quiet.
+    /// An atomic that gives nothing; in flight until a fence or quiet.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn post_rmw<T: Word>(
@@ -373,11 +374,11 @@ impl Context<'_> {
         on: Sym<T>,
         (operand, compare): (u64, u64),
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Result<u64> {
-        match self.try_rmw(op, on, (operand, compare), pe, under_way) {
+        match self.try_rmw(op, on, (operand, compare), pe, in_flight) {
             Some(old) => Ok(old),
-            None => self.atomic_slow(call, op, on, (operand, compare), pe, under_way),
+            None => self.atomic_slow(call, op, on, (operand, compare), pe, in_flight),
         }
     }
 
@@ -389,16 +390,16 @@ impl Context<'_> {
         on: Sym<T>,
         operands: (u64, u64),
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Option<u64> {
         let span = self.peers.word(on, pe).filter(|_| !on.is_empty())?;
-        // Who gives a value orders later reads behind it (M20); on x86 that costs nothing.
-        let inserted = if under_way {
+        // An atomic that gives a value orders later reads behind it (M20); on x86 that costs nothing.
+        let site = if in_flight {
             FenceSite::Nothing
         } else {
             FenceSite::Fetch
         };
-        let old = span.rmw_word(T::WIDTH, op, operands, inserted);
+        let old = span.rmw_word(T::WIDTH, op, operands, site);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
             self.peers.note_store(pe);
         }
@@ -414,9 +415,9 @@ impl Context<'_> {
         on: Sym<T>,
         (operand, compare): (u64, u64),
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Result<u64> {
-        placed(|| self.atomic_slow_inner(call, op, on, (operand, compare), pe, under_way))
+        placed(|| self.atomic_slow_inner(call, op, on, (operand, compare), pe, in_flight))
     }
 
     fn atomic_slow_inner<T: Word>(
@@ -426,27 +427,30 @@ impl Context<'_> {
         on: Sym<T>,
         (operand, compare): (u64, u64),
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Result<u64> {
         let pe = self.check(call, on, 1, pe)?;
-        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
+        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, in_flight)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
         let operands = (operand, compare);
         match self.path(call, OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
-                let reads_in_order = !under_way && self.ordered;
-                let inserted = match reads_in_order {
-                    true => FenceSite::Fetch,
-                    false => FenceSite::Nothing,
+                let reads_in_order = !in_flight && self.ordered;
+                let site = if reads_in_order {
+                    FenceSite::Fetch
+                } else {
+                    FenceSite::Nothing
                 };
-                let old = word.rmw_word(T::WIDTH, op, operands, inserted);
+                let old = word.rmw_word(T::WIDTH, op, operands, site);
                 self.peers.mark_dirty_any();
                 Ok(old)
             }
-            AccessPath::Lane(via, far) => {
-                self.lane_amo(call, via, far, T::WIDTH, op, operands, !under_way)
+            AccessPath::Lane(endpoint, remote) => {
+                self.lane_amo(call, endpoint, remote, T::WIDTH, op, operands, !in_flight)
             }
-            AccessPath::Staged(far) => self.staged_atomic(call, far, (op, T::WIDTH), operands),
+            AccessPath::Staged(remote) => {
+                self.staged_atomic(call, remote, (op, T::WIDTH), operands)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Contexts: streams of operations that are ordered and completed apart from each other.
+//! Contexts: sequences of operations, each ordered and completed independently of the others.
 
 mod options;
 mod session;
@@ -24,8 +24,8 @@ use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Error, Result, report};
 
-/// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
-/// what other contexts have issued. Made by [`create_context`](Self::create_context); a
+/// A sequence of operations with a fence and quiet of its own (M17, M19): neither orders or completes
+/// operations of other contexts. Made by [`create_context`](Self::create_context); a
 /// [`World`](crate::World) is the default
 /// context of its PE, too, and so has all of these calls.
 ///
@@ -58,8 +58,9 @@ use crate::{Error, Result, report};
 /// ```
 ///
 /// Lanes are connected with a PE at the first operation towards it; a context that ends leaves its lanes, with
-/// their connections, to the next. A wait drives the lanes of its own context: who waits on one for what depends on
-/// another's operations completes those by a quiet first, or [drives](Self::progress) it meanwhile.
+/// their connections, to the next. A wait makes progress on the lanes of its own context. A thread that waits on one context
+/// for an effect of operations on another completes those by a quiet first, or makes [progress](Self::progress) on them
+/// meanwhile.
 ///
 /// A context of a team numbers the PEs as the team does. Errors name a PE that was lost or is not reached by its
 /// number in the world.
@@ -105,35 +106,35 @@ use crate::{Error, Result, report};
 /// # }
 /// ```
 pub struct Context<'w> {
-    // No interior mutability outside boxes: so a loop's compiler may keep these in registers.
+    // No interior mutability outside boxes: so the compiler may keep these fields in registers in a loop.
     pub(crate) peers: PeerTable,
     pub(crate) tag: u32,
     pub(crate) ordered: bool,
     me: usize,
-    /// Whether plain stores may be outstanding that no call has noted; none with
-    /// [`NOSTORE`](ContextOptions::NOSTORE), which has nothing to do with the PE's own stores.
+    /// Whether plain stores may be in flight that no call has noted. None with
+    /// [`NOSTORE`](ContextOptions::NOSTORE): such a context ignores the PE's own stores.
     pub(crate) untracked_stores: Option<Arc<AtomicBool>>,
-    /// Dropped before what is shared: the default context has left its lanes there.
+    /// Dropped before `shared`: the default context has left its lanes there.
     pub(crate) state: Box<State>,
     pub(crate) shared: Arc<Shared>,
-    /// The PEs by their numbers in the world, where they have others here.
+    /// The PEs by their numbers in the world, where the context numbers them otherwise.
     members: Option<Arc<[u32]>>,
     world: PhantomData<&'w ()>,
 }
 
-/// What the inlined operations on mapped peers do not read. Apart from what other threads write.
+/// The state that inlined operations on mapped peers do not read. On cache lines that no other thread writes.
 #[repr(align(128))]
 pub(crate) struct State {
-    /// Of all contexts of this PE; 0 is the default one's.
+    /// The context's number among those of this PE; the default one's is 0.
     pub number: u64,
     pub wire: Lanes,
-    /// What checked mode has entered of this context's operations.
+    /// The entries of checked mode for this context's operations.
     pub entered: RefCell<Entered>,
     /// State of the context's random sequence; never 0.
     pub random: Cell<u64>,
-    /// What the program has said of what comes.
+    /// The session that the program has begun, if any.
     session: Cell<Option<Session>>,
-    /// Whether it has told how it ended.
+    /// Whether it has reported how it ended.
     ended: bool,
 }
 
@@ -173,7 +174,7 @@ impl<'w> Context<'w> {
     ///
     /// # Errors
     ///
-    /// What a transport says that has no lane left.
+    /// The error of a transport that has no lane left.
     #[doc(alias("shmem_ctx_create", "nvshmem_ctx_create"))]
     #[track_caller]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
@@ -181,8 +182,8 @@ impl<'w> Context<'w> {
     }
 
     /// A context for operations towards all PEs, or towards `members`, given by their numbers in the world
-    /// and numbered from 0 in the context's calls. This PE is one of them. The caller says how long it lives:
-    /// no longer than the world.
+    /// and numbered from 0 in the context's calls. This PE is one of them. The caller chooses its lifetime:
+    /// no longer than the world's.
     pub(crate) fn context_of<'c>(
         &self,
         members: Option<&Arc<[u32]>>,
@@ -192,8 +193,8 @@ impl<'w> Context<'w> {
         let me = match members {
             None => shared.me,
             Some(members) => {
-                let mine = members.iter().position(|&pe| pe as usize == shared.me);
-                mine.ok_or_else(|| Error::Argument {
+                let me_in_team = members.iter().position(|&pe| pe as usize == shared.me);
+                me_in_team.ok_or_else(|| Error::Argument {
                     call: "create_context",
                     what: "this PE is no member of the team; only members make its contexts".into(),
                 })?
@@ -231,9 +232,10 @@ impl<'w> Context<'w> {
             peers,
             ordered: shared.config.model == MemoryModel::Ordered,
             me,
-            untracked_stores: match options.has(ContextOptions::NOSTORE) {
-                true => None,
-                false => Some(Arc::clone(&shared.untracked_stores)),
+            untracked_stores: if options.has(ContextOptions::NOSTORE) {
+                None
+            } else {
+                Some(Arc::clone(&shared.untracked_stores))
             },
             state: Box::new(State {
                 number,
@@ -277,8 +279,8 @@ impl<'w> Context<'w> {
         self.shared.own.base()
     }
 
-    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14): so many are for the program's blocks. What
-    /// the library needs of it for itself comes on top.
+    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14): all of them are for the program's blocks. The
+    /// library's own part comes on top.
     #[must_use]
     pub fn heap_limit(&self) -> usize {
         self.shared.limit
@@ -291,7 +293,7 @@ impl<'w> Context<'w> {
 
     /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is
     /// merely dropped is completed, too; its errors are reported and lost.
-    /// What cannot be completed is given up.
+    /// Operations that cannot complete are cancelled.
     #[doc(alias = "shmem_ctx_destroy")]
     #[track_caller]
     pub fn destroy(mut self) -> Result<()> {
@@ -309,7 +311,7 @@ impl<'w> Context<'w> {
         }
         let state = &mut *self.state;
         state.ended = true;
-        // An answer may still come by its lanes.
+        // A reply may still arrive by its lanes.
         let completed = completed.is_ok() && !self.shared.pending_replies.has_any_of(state.number);
         state.wire.close(completed);
         self.shared.pending_replies.end(state.number);
@@ -334,7 +336,7 @@ impl Drop for Context<'_> {
     }
 }
 
-/// Where a random sequence starts: the same in each run. Never 0.
+/// The start of a random sequence: the same in each run. Never 0.
 fn random_start(seed: u64, rank: u32) -> u64 {
     (seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }

@@ -15,14 +15,14 @@ use crate::place::placed;
 use crate::stats::Kind;
 use crate::{Context, Result, Scope, Sym};
 
-/// Bytes of a copy's pieces where a private buffer is between its two sides.
-pub(crate) const BY_HOST: usize = 1 << 20;
+/// Bytes of each part of a copy through a private buffer on the host.
+pub(crate) const HOST_CHUNK: usize = 1 << 20;
 
 impl Context<'_> {
     /// Copies `src` of this PE to `dst` of PE `pe`. It is a symmetric object, for which a NIC needs no bounce
     /// buffer, or a slice of cudarc's, best [registered](Self::register_gpu) if it is used often. Both have
     /// the same length; they are the same object or do not overlap. Each may lie in host or in GPU memory:
-    /// what no transport joins goes through a private buffer. Returns when `src` may be reused (M15).
+    /// where no transport connects the two, the data goes through a private buffer. Returns when `src` may be reused (M15).
     #[track_caller]
     pub fn put_from<'a, T: Pod>(
         &self,
@@ -74,26 +74,27 @@ impl Context<'_> {
         self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
         self.count(Kind::Put, dst, dst.bytes(), pe);
         let on_host = self.is_on_host(src);
-        let from = self.near_address(src);
+        let from = self.local_address(src);
         match self.path(call, OpKind::Put, dst, pe)? {
-            AccessPath::Mapped(place) if on_host => {
-                place.copy_from_place(self.own(src), src.bytes());
+            AccessPath::Mapped(span) if on_host => {
+                span.copy_from_place(self.own(src), src.bytes());
                 self.peers.mark_dirty_any();
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
             // read, and which stays mapped as long as the world.
-            AccessPath::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
-                match nonblocking {
-                    true => self.lane_put_nbi(call, via, far, LocalBuffer::at(from, src.bytes())),
-                    false => self.lane_put(call, via, far, LocalBuffer::at(from, src.bytes())),
+            AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
+                if nonblocking {
+                    self.lane_put_nbi(call, endpoint, remote, LocalBuffer::at(from, src.bytes()))
+                } else {
+                    self.lane_put(call, endpoint, remote, LocalBuffer::at(from, src.bytes()))
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
-            AccessPath::Staged(far) if on_host => unsafe {
-                self.staged_put(call, far, from, src.bytes())
+            AccessPath::Staged(remote) if on_host => unsafe {
+                self.staged_put(call, remote, from, src.bytes())
             },
-            _ => self.copy_by_host(call, (dst, pe), (src, self.shared.me)),
+            _ => self.copy_via_host(call, (dst, pe), (src, self.shared.me)),
         }
     }
 
@@ -129,7 +130,7 @@ impl Context<'_> {
         self.get_by(call, path, dst, (src, pe), nonblocking)
     }
 
-    /// Copies a PE's object to this PE's own by the path to it. The caller has checked both.
+    /// Copies a PE's object to this PE's own, by the access path to it. The caller has checked both.
     pub(crate) fn get_by<T: Pod>(
         &self,
         call: &'static str,
@@ -139,61 +140,63 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let on_host = self.is_on_host(dst);
-        let into = self.near_address(dst);
+        let into = self.local_address(dst);
         match path {
-            AccessPath::Mapped(place) if on_host => {
-                self.own(dst).copy_from_place(place, src.bytes());
+            AccessPath::Mapped(span) if on_host => {
+                self.own(dst).copy_from_place(span, src.bytes());
                 self.peers.mark_dirty_any();
-                self.order_read_slow(place);
+                self.order_read_slow(span);
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
             // write, and which stays mapped as long as the world.
-            AccessPath::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
-                match nonblocking {
-                    true => self.lane_get_nbi(call, via, far, LocalBuffer::at(into, src.bytes())),
-                    false => self.lane_get(call, via, far, LocalBuffer::at(into, src.bytes())),
+            AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
+                if nonblocking {
+                    self.lane_get_nbi(call, endpoint, remote, LocalBuffer::at(into, src.bytes()))
+                } else {
+                    self.lane_get(call, endpoint, remote, LocalBuffer::at(into, src.bytes()))
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
-            AccessPath::Staged(far) if on_host => unsafe {
-                self.staged_get(call, far, into, src.bytes())
+            AccessPath::Staged(remote) if on_host => unsafe {
+                self.staged_get(call, remote, into, src.bytes())
             },
-            _ => self.copy_by_host(call, (dst, self.shared.me), (src, pe)),
+            _ => self.copy_via_host(call, (dst, self.shared.me), (src, pe)),
         }
     }
 
-    /// Copies between two objects of one length, one of them this PE's own, that no one operation joins.
+    /// Copies between two objects of one length, one of them this PE's own, that no single operation connects.
     #[cold]
-    fn copy_by_host<T: Pod>(
+    fn copy_via_host<T: Pod>(
         &self,
         call: &'static str,
         (dst, to): (Sym<T>, usize),
         (src, from): (Sym<T>, usize),
     ) -> Result<()> {
         let (dst, src) = (dst.cast::<u8>()?, src.cast::<u8>()?);
-        self.by_host(
+        self.via_host(
             src.len(),
             |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, from),
             |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, to),
         )?;
-        // What was got is there (M16), though a lane brought it to this PE's own GPU.
-        match to == self.shared.me && !self.is_on_host(dst) {
-            true => self.settle_own_gpu(call),
-            false => Ok(()),
+        // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
+        if to == self.shared.me && !self.is_on_host(dst) {
+            self.settle_own_gpu(call)
+        } else {
+            Ok(())
         }
     }
 
-    /// Copies piece by piece through a private buffer.
-    fn by_host(
+    /// Copies part by part through a private buffer.
+    fn via_host(
         &self,
         len: usize,
         mut fill: impl FnMut(usize, &mut [u8]) -> Result<()>,
         mut drain: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut buffer = vec![0; len.min(BY_HOST)];
-        for at in (0..len).step_by(BY_HOST) {
-            let (part, _) = buffer.split_at_mut(BY_HOST.min(len - at));
+        let mut buffer = vec![0; len.min(HOST_CHUNK)];
+        for at in (0..len).step_by(HOST_CHUNK) {
+            let (part, _) = buffer.split_at_mut(HOST_CHUNK.min(len - at));
             fill(at, part)?;
             drain(at, part)?;
         }

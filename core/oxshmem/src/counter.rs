@@ -1,5 +1,6 @@
-//! Counted puts: the target waits for so many of them, whoever sent them and in whatever order they
-//! come. What is counted is arrivals, whatever their size, as by the completion counters of RDMA engines;
+//! Counted puts: the target waits for a number of them, from any sender and in any order.
+//!
+//! The counter counts arrivals, whatever their size, as the completion counters of RDMA engines do;
 //! NVSHMEM's counted writes count bytes.
 
 use bytemuck::Pod;
@@ -48,15 +49,15 @@ impl Context<'_> {
         self.put_signal(dst, source, counter, 1, SignalOp::Add, pe)
     }
 
-    /// Waits until `n` puts have been counted here, and takes them off the count: what came beyond
-    /// counts for the next wait. Their data is there (M22, M23). One thread of a PE waits at a time.
+    /// Waits until `n` puts have been counted here, and takes them off the count: further arrivals
+    /// count for the next wait. Their data is there (M22, M23). One thread of a PE waits at a time.
     #[track_caller]
     pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
         wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
         self.take_counted(counter, n)
     }
 
-    /// As [`wait_counted`](Self::wait_counted) if as many have come; else gives false at once, and the
+    /// As [`wait_counted`](Self::wait_counted) if as many have arrived; else gives false at once, and the
     /// count stays as it is.
     #[track_caller]
     pub fn test_counted(&self, counter: Sym<u64>, n: u64) -> Result<bool> {
@@ -68,21 +69,21 @@ impl Context<'_> {
     }
 
     fn take_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
-        // A fetching one has happened when it returns, by a NIC, too: the next look counts nothing twice.
+        // A fetching atomic has been performed when it returns, by a NIC, too: the next load counts nothing twice.
         let me = self.my_pe();
         self.fetch_add(counter, n.wrapping_neg(), me).map(drop)
     }
 }
 
 impl SharedContext<'_> {
-    /// [`Context::wait_counted`]. Has the context for a moment when as many have come, not before.
+    /// [`Context::wait_counted`]. Takes the context's lock for a moment when as many have arrived, not before.
     #[track_caller]
     pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
         wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
         self.lock().take_counted(counter, n)
     }
 
-    /// [`Context::test_counted`]. Has the context for a moment if as many have come, else not.
+    /// [`Context::test_counted`]. Takes the context's lock for a moment if as many have arrived, else not.
     #[track_caller]
     pub fn test_counted(&self, counter: Sym<u64>, n: u64) -> Result<bool> {
         let enough = self.test(counter, Cmp::Ge, n)?;

@@ -1,4 +1,4 @@
-//! What can go wrong, in words that say what, where and how to mend it.
+//! Errors of calls. Each message says what failed, where, and the remedy.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::goodbye;
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed.
+/// The reason why a call failed.
 ///
 /// The name of the call that errors have is followed by the place where the program made it, as in
 /// `put at src/main.rs:12: there is no PE 4; this job's PEs are 0 to 3`.
@@ -68,15 +68,15 @@ pub enum Error {
     Gpu {
         /// The call.
         call: &'static str,
-        /// What the driver said, and what would mend it.
+        /// The driver's words, and the remedy.
         why: String,
     },
-    /// Simulated PEs all wait, and nothing is under way that could end a wait.
+    /// Simulated PEs all wait, and no operation is in flight that could end a wait.
     #[error("{call}: deadlock: PE {me} waits for {whom}: {what}; and so does every other PE")]
     Deadlock {
         /// The call.
         call: &'static str,
-        /// Who waits.
+        /// The PE that waits.
         me: usize,
         /// For whom.
         whom: String,
@@ -88,7 +88,7 @@ pub enum Error {
     Argument {
         /// The call.
         call: &'static str,
-        /// What is wrong and what would be right.
+        /// The fault, and a right argument.
         what: String,
     },
     /// A handle of another world (M35).
@@ -136,7 +136,7 @@ pub enum Error {
     Conflict {
         /// The call.
         call: &'static str,
-        /// Which accesses, of whom, where, and what would separate them.
+        /// The accesses, their PEs, their place, and an operation that would separate them.
         what: String,
     },
     /// The PEs did not make the same collective call with the same arguments (M9, M36).
@@ -144,7 +144,7 @@ pub enum Error {
     CollectiveMismatch {
         /// The call on this PE.
         call: &'static str,
-        /// What each group of PEs called.
+        /// The call of each group of PEs.
         detail: String,
     },
     /// The symmetric heap has no room; every PE gets this error and the heap is unchanged (M13).
@@ -159,14 +159,14 @@ pub enum Error {
         /// On which PE and why, and what would mend it.
         why: String,
     },
-    /// A collective call, what a PE was asked to do, or a lock failed on another PE, so it failed here too.
+    /// A collective call, a request to another PE, or a lock failed on another PE, so it failed here too.
     #[error("{call}: failed on PE {pe}: {why}")]
     FailedElsewhere {
         /// The call.
         call: &'static str,
         /// The PE it failed on.
         pe: usize,
-        /// What that PE says.
+        /// That PE's words.
         why: String,
     },
     /// No room for a team is free on all members of a new one at once. The parent team is as before.
@@ -178,16 +178,16 @@ pub enum Error {
     TooManyTeams {
         /// The call.
         call: &'static str,
-        /// How many teams a PE has room for.
+        /// The number of teams that a PE has room for.
         limit: usize,
     },
-    /// A team's collective calls have ended, the world's or another's: one was given up midway, so the PEs
+    /// The collective calls of a team, the world's or another, have ended: one was aborted midway, so the PEs
     /// are out of step.
     #[error("{call}: no collective call is possible any more: {why}; end the job")]
     CollectivesEnded {
         /// The call.
         call: &'static str,
-        /// What ended them.
+        /// The reason of their end.
         why: String,
     },
     /// A PE that the call needs has died or left.
@@ -223,7 +223,7 @@ pub enum Error {
         from: usize,
         /// The PE.
         pe: usize,
-        /// What each transport said.
+        /// The words of each transport.
         why: String,
     },
     /// The route to this PE does not support the operation.
@@ -241,8 +241,8 @@ pub enum Error {
         /// The operation.
         what: String,
     },
-    /// A way to a PE that lives has failed, or an earlier failure closed the lanes of this transport. To PEs that
-    /// something was on its way to, words of collective calls perhaps, this one is lost then: they do not wait for it.
+    /// A connection to a live PE has failed, or an earlier failure closed the lanes of this transport. To PEs with operations of
+    /// this one in flight, signals of collective calls perhaps, this one is lost then: they do not wait for it.
     #[error(
         "{call}: the {transport} lane of this world has failed and is closed: {why}; end the job"
     )]
@@ -267,7 +267,7 @@ pub enum Error {
         name: String,
         /// Its value.
         value: String,
-        /// What is wrong and what would be right.
+        /// The fault, and a right value.
         why: String,
     },
     /// The PEs' settings or programs differ where they must agree.
@@ -296,7 +296,7 @@ pub enum Error {
 impl From<oxshmem_bootstrap::Error> for Error {
     fn from(error: oxshmem_bootstrap::Error) -> Self {
         match error {
-            // Its own word says more than the end of its connection.
+            // The PE's own goodbye says more than the end of its connection.
             oxshmem_bootstrap::Error::PeerGone {
                 operation, rank, ..
             } if goodbye::has_forgotten(rank as usize) => Error::PeerLost {

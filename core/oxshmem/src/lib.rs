@@ -30,8 +30,8 @@
 //!
 //! # Errors
 //!
-//! Every call returns a [`Result`]. A collective call that one PE cannot do fails on all; one that a
-//! PE gives up midway (a deadline) ends collective calls for all. A lost PE turns the calls that need
+//! Every call returns a [`Result`]. A collective call that fails on one PE fails on all; one that a
+//! PE aborts midway (at a deadline) ends collective calls for all. A lost PE turns the calls that need
 //! it into [`Error::PeerLost`].
 
 #![deny(
@@ -164,12 +164,12 @@ pub use bytemuck;
 /// ```
 #[doc(inline)]
 pub use bytemuck::Pod;
-/// Types of which all bytes zero is a value. [`Pod`] needs it, and shows how to derive both.
+/// Types for which all bytes zero is a value. [`Pod`] needs it, and shows how to derive both.
 #[doc(inline)]
 pub use bytemuck::Zeroable;
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
-/// The door to the CUDA driver: contexts, streams, graphs, kernels.
+/// The CUDA driver: contexts, streams, graphs, kernels.
 #[cfg(feature = "cuda")]
 pub use oxshmem_cuda as cuda;
 

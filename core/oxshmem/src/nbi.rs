@@ -2,8 +2,8 @@
 //!
 //! As `std::thread::scope` does for threads, [`Context::scope`] lends out buffers until the end of
 //! the scope, where a quiet returns them: no source can change and no destination be read before
-//! (M37), which the borrow checker sees to. It cannot for a symmetric object as the near side of
-//! [`Scope::put_from_nbi`] and [`Scope::get_into_nbi`]: there the program sees to it.
+//! (M37): the borrow checker sees to that. It cannot for a symmetric object as the local side of
+//! [`Scope::put_from_nbi`] and [`Scope::get_into_nbi`]: there the program has to.
 //!
 //! ```compile_fail
 //! # oxshmem::testing::spmd(1, |world| {
@@ -28,7 +28,7 @@ use crate::lane::AccessPath;
 use crate::mapped::HostMemory;
 use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
-use crate::signal::of_length;
+use crate::signal::first_elements;
 use crate::stats::Kind;
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
@@ -41,7 +41,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Completes what a scope issued, also when it unwinds: out of what it runs, or out of its own end.
+/// Completes the operations of a scope, also when it unwinds: out of its closure, or out of its own end.
 struct Completion<'w>(&'w Context<'w>);
 
 impl Drop for Completion<'_> {
@@ -58,7 +58,7 @@ impl Context<'_> {
     /// it returns they have been performed (M19) and the buffers may be used again.
     ///
     /// If they cannot be completed (a peer is lost, a deadline passes), the lanes concerned are
-    /// closed first, so that nothing touches the buffers afterwards.
+    /// closed first, so that nothing accesses the buffers afterwards.
     ///
     /// ```
     /// use oxshmem::{Result, testing::spmd};
@@ -137,7 +137,7 @@ impl Context<'_> {
             self.peers.note_store(pe);
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a readable source until a quiet has returned.
         unsafe { self.put_raw_slow("put_nbi", dst, source, len, pe, true) }
     }
 
@@ -172,7 +172,7 @@ impl Context<'_> {
             unsafe { span.copy_to_raw(destination.cast(), len * size_of::<T>()) };
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a writable destination until a quiet has returned.
         unsafe { self.get_raw_slow("get_nbi", destination, src, len, pe, true) }
     }
 
@@ -192,7 +192,7 @@ impl Context<'_> {
         operands: (u64, u64),
         pe: usize,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a writable result until a quiet has returned.
         placed(|| unsafe { self.rmw_nbi_inner(call, op, result, on, operands, pe) })
     }
 
@@ -226,13 +226,21 @@ impl Context<'_> {
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())
             }
-            // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
-            // SAFETY: the caller's promise.
-            AccessPath::Lane(via, far) => unsafe {
-                self.lane_amo_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
+            // The lane writes the 4 or 8 bytes of the type.
+            // SAFETY: the caller promises a writable result until a quiet has returned.
+            AccessPath::Lane(endpoint, remote) => unsafe {
+                self.lane_amo_nbi(
+                    call,
+                    endpoint,
+                    remote,
+                    T::WIDTH,
+                    op,
+                    operands,
+                    result.cast(),
+                )
             },
-            AccessPath::Staged(far) => {
-                let old = self.staged_atomic(call, far, (op, T::WIDTH), operands)?;
+            AccessPath::Staged(remote) => {
+                let old = self.staged_atomic(call, remote, (op, T::WIDTH), operands)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())
@@ -317,7 +325,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///         world.scope(|s| {
     ///             let mut pes = all.iter_mut().enumerate();
     ///             pes.try_for_each(|(pe, into)| s.get_nbi(into, x, pe))
-    ///         })?; // all three have come
+    ///         })?; // all three have arrived
     ///         assert_eq!(all, [[0], [10], [20]]);
     ///         Ok(())
     ///     })?;
@@ -383,7 +391,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        let dst = of_length("put_signal_nbi", dst, source.len())?;
+        let dst = first_elements("put_signal_nbi", dst, source.len())?;
         // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
         unsafe {
             self.context

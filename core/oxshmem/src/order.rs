@@ -1,7 +1,7 @@
-//! Fence, quiet and visibility, derived from what is outstanding and what the routes guarantee.
+//! Fence, quiet and visibility, derived from the operations in flight and the guarantees of the routes.
 //!
-//! Mapped peers need processor fences alone. For the others [`crate::wire`] derives flushes from
-//! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by [`classes`] of operations.
+//! Mapped peers need processor fences alone. For the others `crate::lane` derives flushes from
+//! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by sets of operation kinds ([`OpSet`]).
 
 mod fence_site;
 mod op_set;
@@ -16,10 +16,10 @@ use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
 
-/// How far an update reaches when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
+/// The reach of an update when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// What was completed is visible to every PE: all routes of the job are load/store mapped (M24).
+    /// Completed updates are visible to every PE: all routes of the job are load/store mapped (M24).
     Global,
     /// Only updates to the calling PE's own objects are promised: some route crosses a network
     /// (M25).
@@ -27,29 +27,29 @@ pub enum Visibility {
 }
 
 thread_local! {
-    /// Whether this thread has written its PE's own memory, on whatever context, since a quiet of its has
-    /// last made a full fence. Of the thread, because what is outstanding is its CPU's.
+    /// Whether this thread has written its PE's own memory, on whatever context, since a quiet of its own last
+    /// made a full fence. It is the thread's, because the stores in flight are those of its CPU.
     static OWN_STORES: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Context<'_> {
-    /// Whether no mapped store can be outstanding: none was noted on this context, nor by this thread in its
-    /// own memory, and no raw pointer was handed out through which one could be made unseen.
+    /// Whether no mapped store can be in flight: none was noted on this context, nor by this thread in its PE's
+    /// own memory, and no raw pointer was given out through which one could be made unnoted.
     #[inline(always)]
     fn is_clean(&self) -> bool {
         self.peers.is_clean()
-            && !self.is_sticky()
+            && !self.has_untracked_stores()
             && !(self.untracked_stores.is_some() && OWN_STORES.get())
     }
 
-    /// Whether stores may be outstanding that nobody has noted, for good.
+    /// Whether stores may be in flight that nobody has noted: true for good once a raw pointer was given out.
     #[inline(always)]
-    fn is_sticky(&self) -> bool {
-        let sticky = |sticky: &Arc<AtomicBool>| sticky.load(Ordering::Relaxed);
-        self.untracked_stores.as_ref().is_some_and(sticky)
+    fn has_untracked_stores(&self) -> bool {
+        let load = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        self.untracked_stores.as_ref().is_some_and(load)
     }
 
-    /// Notes a store of this PE to its own memory, which is every context's.
+    /// Notes a store of this PE to its own memory, which concerns every context.
     #[inline(always)]
     pub(crate) fn note_own_store(&self) {
         OWN_STORES.set(true);
@@ -107,7 +107,7 @@ impl Context<'_> {
         })
     }
 
-    /// Orders what a simulated CPU does, where there is one.
+    /// Fences a simulated CPU, where there is one.
     fn simulated_fence(&self) {
         if let Some(simulation) = &self.shared.simulation {
             simulation.fence(FenceSite::FenceStores);
@@ -121,10 +121,10 @@ impl Context<'_> {
     /// Completes all of this PE's operations, nonblocking ones included: on return they have been
     /// performed and are visible as [`visibility`](Self::visibility) says (M19, M24, M25).
     ///
-    /// Free where nothing was issued since the last one, this thread has not written its PE's own memory,
-    /// and no raw pointer into symmetric memory was handed out; else a full fence, and on lanes a wait for
-    /// all completions (M27). Of nonblocking operations that brought something here from a PE that was lost
-    /// it is [`PeerLost`](Error::PeerLost), once, though the loss is acknowledged.
+    /// It is free where nothing was issued since the last one, this thread has not written its PE's own memory,
+    /// and no raw pointer into symmetric memory was given out; else it is a full fence, and on lanes a wait for
+    /// all completions (M27). After nonblocking gets and fetches from a PE that was lost
+    /// it fails with [`PeerLost`](Error::PeerLost), once, though the loss is acknowledged.
     ///
     /// ```
     /// use oxshmem::{Cmp, Result, testing::spmd};
@@ -169,15 +169,15 @@ impl Context<'_> {
         idle
     }
 
-    /// Completes mapped stores. Gives whether any may have been outstanding.
+    /// Completes mapped stores. Gives whether any may have been in flight.
     #[inline(always)]
     fn complete_stores(&self) -> bool {
-        // As `fence`, for what a clean quiet must still order: earlier loads (M21).
+        // As in `fence`: a clean quiet must still order earlier loads (M21).
         fence(Ordering::AcqRel);
-        if self.is_sticky() {
-            // Whatever was noted; and finding a thread's own word would take time.
+        if self.has_untracked_stores() {
+            // Whatever was noted: a look at the thread's own flag would take time.
             fence(Ordering::SeqCst);
-            // Gates may stay open where every quiet is a full fence, but for those that a loss has crossed.
+            // Peers may stay marked dirty where every quiet is a full fence, unless one was lost.
             if self.peers.losses().any() {
                 self.peers.clear_dirty();
             }
@@ -197,7 +197,7 @@ impl Context<'_> {
         self.peers.clear_dirty();
     }
 
-    /// What a quiet does beyond this CPU's fence. `stored` says whether it is a full one.
+    /// The part of a quiet beyond this CPU's fence. `stored` says whether that was a full one.
     #[cold]
     #[track_caller]
     pub(crate) fn quiet_slow(
@@ -254,8 +254,8 @@ impl Context<'_> {
         if pes.is_empty() {
             return Ok(());
         }
-        // The note stays: mapped stores to other PEs may be outstanding in theory. The fence covers
-        // all of them in fact, and a later quiet fences once more at worst.
+        // Peers stay marked dirty: mapped stores to other PEs may be in flight in theory. In fact the fence covers
+        // all of them, and a later quiet fences once more at worst.
         let stored = !self.is_clean();
         if stored {
             fence(Ordering::SeqCst);
@@ -268,7 +268,7 @@ impl Context<'_> {
         }
     }
 
-    /// Which visibility this job has (M26): global where every PE can load and store every PE's
+    /// The visibility that this job has (M26): global where every PE can load and store every PE's
     /// memory (M24), else local (M25). The same on every PE.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
@@ -276,18 +276,18 @@ impl Context<'_> {
     }
 
     /// A fence of this PE's CPU, real or simulated.
-    pub(crate) fn cpu_fence(&self, inserted: FenceSite) {
-        fence(inserted.order());
+    pub(crate) fn cpu_fence(&self, site: FenceSite) {
+        fence(site.order());
         if let Some(simulation) = &self.shared.simulation {
-            simulation.fence(inserted);
+            simulation.fence(site);
         }
     }
 
-    pub(crate) fn inserts(&self, inserted: FenceSite) -> bool {
-        self.shared.inserts(inserted)
+    pub(crate) fn inserts(&self, site: FenceSite) -> bool {
+        self.shared.inserts(site)
     }
 
-    /// A place where a simulated machine may let others run.
+    /// A point where a simulated machine may let others run.
     pub(crate) fn point(&self) {
         self.shared.point();
     }
@@ -300,9 +300,9 @@ impl Shared {
         }
     }
 
-    /// Whether this order is inserted: always, but in a mutation check.
-    pub(crate) fn inserts(&self, inserted: FenceSite) -> bool {
-        self.disabled_fence != Some(inserted)
+    /// Whether this order is inserted: always, except in a mutation check.
+    pub(crate) fn inserts(&self, site: FenceSite) -> bool {
+        self.disabled_fence != Some(site)
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
             assert!(!any.is_clean());
             any.quiet()?;
             assert!(any.is_clean());
-            // What a context has issued itself it completes, whatever it was made for.
+            // A context completes its own operations, whatever it was made for.
             without.write(x.at(0)?, &[1])?;
             assert!(!without.is_clean() && !any.is_clean());
             without.quiet()?;

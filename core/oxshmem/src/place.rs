@@ -1,6 +1,6 @@
-//! Places in the program: errors and reports of hangs name the file and the line of the call.
+//! Call sites: errors and reports of hangs name the file and the line of the program's call.
 //!
-//! Public calls are `#[track_caller]`. Fast paths carry no place: it is an argument of the slow branch alone.
+//! Public calls are `#[track_caller]`. Fast paths carry no call site: it is an argument of the slow path alone.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) fn hide() {
     HIDDEN.store(true, Ordering::Relaxed);
 }
 
-/// The call that this thread was in before, which it is in again when this is dropped.
+/// Restores the outer call of this thread when it is dropped.
 struct Outer(Option<Place>);
 
 impl Drop for Outer {
@@ -35,7 +35,7 @@ impl Drop for Outer {
 }
 
 /// Makes a call of the program's: its error names the place of the call, and so does a report of a wait in it. A call
-/// within another one has the place of that.
+/// within another one has the place of the outer one.
 #[inline]
 #[track_caller]
 pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
@@ -51,7 +51,7 @@ pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     }
 }
 
-/// The place of the call that this thread is in, in words that follow others: nothing where it is in none.
+/// The place of the call that this thread is in, as the end of a message; empty where it is in none.
 pub(crate) fn called_at() -> String {
     let place = CURRENT.get().filter(|place| is_programs(place));
     place.map_or_else(String::new, |place| {
@@ -59,13 +59,14 @@ pub(crate) fn called_at() -> String {
     })
 }
 
-/// Whether a place is one in the program. The library makes calls for itself, too.
+/// Whether a place lies in the program. The library makes calls for itself, too.
 fn is_programs(place: Place) -> bool {
     let own = file!().trim_end_matches("place.rs");
     !place.file().starts_with(own) && !HIDDEN.load(Ordering::Relaxed)
 }
 
-/// `put at src/main.rs:12`. It is kept for good, since errors hold it by reference; there are not more than lines with calls.
+/// `put at src/main.rs:12`. The name is leaked, since errors hold it by reference; there are no more names than lines with
+/// calls.
 fn named(call: &'static str, place: Place) -> &'static str {
     static NAMES: Mutex<BTreeMap<(&str, &str, u32), &str>> = Mutex::new(BTreeMap::new());
     if !is_programs(place) {

@@ -26,12 +26,12 @@ impl Context<'_> {
     #[track_caller]
     pub unsafe fn put_raw<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> Result<()> {
         if let Some(span) = self.peers.span(dst, pe) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises as many readable bytes as the span has.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
             self.peers.note_store(pe);
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a readable source.
         unsafe { self.put_raw_slow("put", dst, source, dst.len(), pe, false) }
     }
 
@@ -49,20 +49,20 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         if let Some(span) = self.peers.span(src, pe) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises as many writable bytes as the span has.
             unsafe { span.copy_to_raw(destination.cast(), src.bytes()) };
             self.order_read(span);
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a writable destination.
         unsafe { self.get_raw_slow("get", destination, src, src.len(), pe, false) }
     }
 
-    /// Puts `len` elements by any path, or says why not.
+    /// Puts `len` elements by any path, after all checks.
     ///
     /// # Safety
     ///
-    /// As [`put_nbi`](Self::put_nbi) if it is `nonblocking`, else `source` is readable during the call.
+    /// As [`put_nbi`](Self::put_nbi) if the call is `nonblocking`; else `source` is readable during the call.
     #[cold]
     #[track_caller]
     pub(crate) unsafe fn put_raw_slow<T: Pod>(
@@ -79,16 +79,16 @@ impl Context<'_> {
             self.guard(call, Access::Put, dst, len, pe, true)?;
             let bytes = len * size_of::<T>();
             self.count(Kind::Put, dst, bytes, pe);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises a readable source.
             unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
         })
     }
 
-    /// Gets `len` elements by any path, or says why not.
+    /// Gets `len` elements by any path, after all checks.
     ///
     /// # Safety
     ///
-    /// As [`get_nbi`](Self::get_nbi) if it is `nonblocking`, else `destination` is writable during the call.
+    /// As [`get_nbi`](Self::get_nbi) if the call is `nonblocking`; else `destination` is writable during the call.
     #[cold]
     #[track_caller]
     pub(crate) unsafe fn get_raw_slow<T: Pod>(
@@ -105,16 +105,16 @@ impl Context<'_> {
             self.guard(call, Access::Get, src, len, pe, nonblocking)?;
             let bytes = len * size_of::<T>();
             self.count(Kind::Get, src, bytes, pe);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises a writable destination.
             unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
         })
     }
 
-    /// Puts bytes to a PE, by its number in the world; the caller has checked all.
+    /// Puts bytes to a PE, by its number in the world, without checks: the caller has made them.
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes; as of [`put_raw_slow`](Self::put_raw_slow).
+    /// `source` is readable for `len` bytes, as long as [`put_raw_slow`](Self::put_raw_slow) says.
     pub(crate) unsafe fn put_raw_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -125,30 +125,31 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         match self.path(call, OpKind::Put, dst, pe)? {
-            AccessPath::Mapped(place) => {
-                // SAFETY: the caller's promise.
-                unsafe { place.copy_from_raw(source, len) };
+            AccessPath::Mapped(span) => {
+                // SAFETY: the caller promises `len` readable bytes.
+                unsafe { span.copy_from_raw(source, len) };
                 self.peers.mark_dirty_any();
                 Ok(())
             }
-            // SAFETY: the caller's promise.
-            AccessPath::Lane(via, far) => unsafe {
-                match nonblocking {
-                    true => self.lane_put_nbi(call, via, far, LocalBuffer::at(source, len)),
-                    false => self.lane_put(call, via, far, LocalBuffer::at(source, len)),
+            // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
+            AccessPath::Lane(endpoint, remote) => unsafe {
+                if nonblocking {
+                    self.lane_put_nbi(call, endpoint, remote, LocalBuffer::at(source, len))
+                } else {
+                    self.lane_put(call, endpoint, remote, LocalBuffer::at(source, len))
                 }
             },
-            // A nonblocking one may block.
-            // SAFETY: the caller's promise.
-            AccessPath::Staged(far) => unsafe { self.staged_put(call, far, source, len) },
+            // A nonblocking put may block here.
+            // SAFETY: the caller promises `len` readable bytes.
+            AccessPath::Staged(remote) => unsafe { self.staged_put(call, remote, source, len) },
         }
     }
 
-    /// Gets bytes from a PE, by its number in the world; the caller has checked all.
+    /// Gets bytes from a PE, by its number in the world, without checks: the caller has made them.
     ///
     /// # Safety
     ///
-    /// `destination` is writable for `len` bytes; as of [`get_raw_slow`](Self::get_raw_slow).
+    /// `destination` is writable for `len` bytes, as long as [`get_raw_slow`](Self::get_raw_slow) says.
     pub(crate) unsafe fn get_raw_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -159,32 +160,34 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         match self.path(call, OpKind::Put, src, pe)? {
-            AccessPath::Mapped(place) => {
-                // SAFETY: the caller's promise.
-                unsafe { place.copy_to_raw(destination, len) };
+            AccessPath::Mapped(span) => {
+                // SAFETY: the caller promises `len` writable bytes.
+                unsafe { span.copy_to_raw(destination, len) };
                 if !nonblocking {
-                    self.order_read_slow(place);
+                    self.order_read_slow(span);
                 }
                 Ok(())
             }
-            // SAFETY: the caller's promise.
-            AccessPath::Lane(via, far) => unsafe {
-                match nonblocking {
-                    true => self.lane_get_nbi(call, via, far, LocalBuffer::at(destination, len)),
-                    false => self.lane_get(call, via, far, LocalBuffer::at(destination, len)),
+            // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
+            AccessPath::Lane(endpoint, remote) => unsafe {
+                if nonblocking {
+                    self.lane_get_nbi(call, endpoint, remote, LocalBuffer::at(destination, len))
+                } else {
+                    self.lane_get(call, endpoint, remote, LocalBuffer::at(destination, len))
                 }
             },
-            // SAFETY: the caller's promise.
-            AccessPath::Staged(far) => unsafe { self.staged_get(call, far, destination, len) },
+            // SAFETY: the caller promises `len` writable bytes.
+            AccessPath::Staged(remote) => unsafe {
+                self.staged_get(call, remote, destination, len)
+            },
         }
     }
 
-    /// [`put_signal`](Self::put_signal) of as many elements as `dst` has; with `nonblocking`, completed by the
-    /// next quiet.
+    /// [`put_signal`](Self::put_signal) of as many elements as `dst` has. If it is `nonblocking`, the next quiet completes it.
     ///
     /// # Safety
     ///
-    /// `source` is readable for as many elements; of a nonblocking call unchanged until a quiet has
+    /// `source` is readable for as many elements. The source of a nonblocking call is unchanged until a quiet has
     /// returned, or if that fails until the world is dropped.
     #[inline]
     #[expect(
@@ -206,7 +209,7 @@ impl Context<'_> {
             && let Some(span) = self.peers.span(dst, pe)
             && let Some(word) = self.peers.word(signal, pe)
         {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises as many readable bytes as the span has.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
             match op {
                 SignalOp::Set => word.store_word(Width::W64, value, FenceSite::Signal),
@@ -219,12 +222,12 @@ impl Context<'_> {
         }
         let word = signal;
         let signal = Signal { word, op, value };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a readable source, as long as the call needs it.
         unsafe { self.put_signal_slow(dst, source, signal, pe, nonblocking) }
     }
 
-    /// A fetching atomic whose result arrives by the next quiet: `operand` is what it adds or writes, `compare` what
-    /// a compare-and-swap compares with.
+    /// A fetching atomic whose result arrives by the next quiet. `operand` is the value that it adds or writes, `compare` the
+    /// value that a compare-and-swap compares with.
     ///
     /// # Safety
     ///
@@ -240,7 +243,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         let operands = (operand.bits(), compare.bits());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a writable result until a quiet has returned.
         unsafe { self.rmw_nbi("atomic_nbi", op, result, on, operands, pe) }
     }
 }

@@ -1,4 +1,4 @@
-//! Private buffers that NICs are told of once, for many transfers.
+//! Private buffers registered once with the NICs, for many transfers.
 
 #[cfg(feature = "cuda")]
 mod gpu;
@@ -18,9 +18,9 @@ use crate::lane::{MrKey, Rail};
 use crate::place::placed;
 use crate::{Context, Result};
 
-/// A private buffer, registered with every transport that goes by lanes: transfers from and to it
-/// need no copy and no registration of their own. Made by [`Context::register`]; ends when dropped. It owns
-/// the buffer, so that no forgotten registration outlives the memory.
+/// A private buffer, registered with every transport that uses lanes: transfers from and to it
+/// need no copy and no registration of their own. Made by [`Context::register`]; the registration ends when it is dropped. It
+/// owns the buffer, so that no forgotten registration outlives the memory.
 ///
 /// It is not symmetric (M1): it can be no PE's target. Use it through its slice:
 ///
@@ -49,7 +49,7 @@ pub struct Registered<'w, T> {
 /// The buffers that a PE has registered, for all its contexts.
 #[derive(Default)]
 pub(crate) struct Registrations {
-    /// Whether there are any: most programs have none, and are not to take the lock.
+    /// Whether there are any: most programs have none, and need not take the lock.
     any: AtomicBool,
     /// By number.
     known: RwLock<BTreeMap<u64, Known>>,
@@ -73,7 +73,7 @@ impl Registrations {
     fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<u64, Known>) -> R) -> R {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
-        // Who is told of a buffer hears of this, too.
+        // A thread that learns of a buffer sees this store, too.
         self.any.store(!known.is_empty(), Ordering::Relaxed);
         changed
     }
@@ -90,12 +90,12 @@ impl Registrations {
     }
 }
 
-/// The bytes of a buffer, as the transports know them.
+/// A buffer as the transports have registered it.
 struct Known {
     kind: MemoryKind,
     start: usize,
     len: usize,
-    /// By the index of the transport; none where it needs no key.
+    /// By the index of the transport; none where that needs no key.
     keys: Vec<Option<Box<dyn LocalRegion>>>,
 }
 
@@ -124,7 +124,7 @@ impl Context<'_> {
     ///
     /// # Errors
     ///
-    /// What a transport says, such as that so much memory may not be locked. One that cannot register
+    /// The error of a transport, such as that so much memory may not be locked. A transport that cannot register
     /// such memory at all copies from and to it.
     #[doc(alias = "nvshmemx_buffer_register")]
     #[track_caller]
@@ -135,7 +135,7 @@ impl Context<'_> {
     fn register_inner<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr().cast();
-        let needs = |via: &Rail| via.pins() && !via.is_retired();
+        let needs = |rail: &Rail| rail.pins() && !rail.is_retired();
         // SAFETY: the guard owns the buffer, and ends the registration before it.
         let registration = unsafe { self.make_known(MemoryKind::Host, start, len, needs) }?;
         Ok(Registered {
@@ -144,7 +144,7 @@ impl Context<'_> {
         })
     }
 
-    /// Registers bytes with the transports that need it. One that cannot register such memory has no key.
+    /// Registers bytes with the transports that need it. A transport that cannot register such memory has no key.
     ///
     /// # Safety
     ///
@@ -157,18 +157,18 @@ impl Context<'_> {
         needs: impl Fn(&Rail) -> bool,
     ) -> Result<Registration<'_>> {
         let mut keys = Vec::new();
-        for via in &self.shared.rails {
-            if len == 0 || !needs(via) {
+        for rail in &self.shared.rails {
+            if len == 0 || !needs(rail) {
                 keys.push(None);
                 continue;
             }
-            // SAFETY: the caller's promise.
-            match unsafe { via.domain.register_local(start, len, true) } {
+            // SAFETY: the caller promises that the bytes stay mapped while the registration lives.
+            match unsafe { rail.domain.register_local(start, len, true) } {
                 Ok(region) => keys.push(Some(region)),
                 Err(Refusal::Unsupported { .. }) => keys.push(None),
-                // The GPU itself copies instead.
+                // The GPU copies instead.
                 Err(error @ Refusal::Memory { .. }) if kind != MemoryKind::Host => {
-                    tracing::debug!(%error, transport = via.name, "a slice is not registered");
+                    tracing::debug!(%error, transport = rail.name, "a slice is not registered");
                     keys.push(None);
                 }
                 Err(error) => return Err(error.into()),
@@ -189,10 +189,10 @@ impl Context<'_> {
     }
 }
 
-/// That lanes know a private buffer.
+/// The registration of a private buffer; it ends when this is dropped.
 pub(crate) struct Registration<'w> {
     all: &'w Registrations,
-    /// Its number, if any transport knows it.
+    /// Its number, if any transport has a key for it.
     number: Option<u64>,
 }
 

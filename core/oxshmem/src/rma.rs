@@ -1,6 +1,6 @@
-//! Put and get, contiguous and strided. All of them follow M3 to M7, M15 and M16.
+//! Put and get, contiguous and strided, and the checks of handles. All calls follow M3 to M7, M15 and M16.
 //!
-//! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
+//! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`crate::lane`).
 
 use std::sync::atomic::Ordering;
 
@@ -366,8 +366,8 @@ impl Context<'_> {
         })
     }
 
-    /// Keeps later reads behind this one, which the ordered model needs (M20). On x86 no
-    /// instruction, so there the relaxed model has it too.
+    /// Orders later reads behind this one, which the ordered model needs (M20). On x86 it takes no
+    /// instruction, so the relaxed model has it there, too.
     #[inline(always)]
     pub(crate) fn order_read(&self, span: Span<'_>) {
         if cfg!(target_arch = "x86_64") || self.ordered {
@@ -375,15 +375,15 @@ impl Context<'_> {
         }
     }
 
-    /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is no x86.
-    pub(crate) fn order_read_slow(&self, place: HostSpan<'_>) {
+    /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is not x86.
+    pub(crate) fn order_read_slow(&self, span: HostSpan<'_>) {
         if self.ordered {
-            place.fence(FenceSite::Read);
+            span.fence(FenceSite::Read);
         }
     }
 
-    // The value itself, and the object in parts that registers hold: a reference, or an object of three words, would have
-    // the fast path store them to the stack.
+    // Takes the value itself, and the object in parts that registers hold: for a reference, or an object of three words, the
+    // fast path would store them to the stack.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -399,7 +399,7 @@ impl Context<'_> {
         self.put_slow(call, dst, std::slice::from_ref(&value), pe)
     }
 
-    // The object in parts, as for `p_slow`.
+    // Takes the object in parts, as `p_slow`.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -423,7 +423,7 @@ impl Context<'_> {
         unsafe { self.put_raw_slow(call, dst, source.as_ptr(), source.len(), pe, false) }
     }
 
-    /// Puts bytes to a PE, by its number in the world; the caller has checked all.
+    /// Puts bytes to a PE, by its number in the world, without checks: the caller has made them.
     pub(crate) fn put_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -449,7 +449,7 @@ impl Context<'_> {
         unsafe { self.get_raw_slow(call, into, src, len, pe, false) }
     }
 
-    /// Gets bytes from a PE, by its number in the world; the caller has checked all.
+    /// Gets bytes from a PE, by its number in the world, without checks: the caller has made them.
     pub(crate) fn get_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -462,7 +462,7 @@ impl Context<'_> {
     }
 
     /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's
-    /// number in the world, by which the slow branch names it.
+    /// number in the world, which the slow path uses.
     pub(crate) fn check<T: Pod>(
         &self,
         call: &'static str,
@@ -492,7 +492,7 @@ impl Context<'_> {
         self.shared.check_own(self.tag, call, sym, elements)
     }
 
-    /// Two objects of one copy: of one length, and the same or apart.
+    /// Refuses two objects of one copy unless they have one length, and are the same object or do not overlap.
     #[inline]
     pub(crate) fn check_pair<T: Pod>(
         &self,
@@ -546,8 +546,8 @@ impl Context<'_> {
     }
 
     /// The address by which transports know this PE's own copy, together with its region's key. In GPU
-    /// memory it is nothing to the CPU, and to transports that do not carry such memory.
-    pub(crate) fn near_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
+    /// memory it means nothing to the CPU, nor to transports that do not carry such memory.
+    pub(crate) fn local_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
         let base = match &self.shared.gpu {
             Some((base, _)) if sym.tag() != self.tag => base.load(Ordering::Relaxed),
             _ => self.own_base().as_ptr(),
@@ -557,7 +557,7 @@ impl Context<'_> {
 }
 
 impl Shared {
-    /// Refuses handles that are not of the world with this tag, and ranges that leave the object. Gives the
+    /// Refuses handles of other worlds than the one with this tag, and ranges that leave the object. Gives the
     /// kind of its memory.
     fn check_object<T: Pod>(
         &self,
@@ -583,8 +583,7 @@ impl Shared {
         Ok(kind)
     }
 
-    /// [`Context::check`] of an object of this PE that its CPU has to load or store: one in GPU
-    /// memory it cannot (M4).
+    /// [`Context::check`] of an object that this PE's CPU has to load or store: it cannot in GPU memory (M4).
     pub(crate) fn check_own<T: Pod>(
         &self,
         tag: u32,
@@ -605,8 +604,8 @@ impl Shared {
     pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
         let simulation = self.simulation.as_ref();
         let (offset, bytes) = (sym.offset(), sym.bytes());
-        if let Some(place) = simulation.and_then(|s| s.at(OpKind::Put, self.me, offset, bytes)) {
-            return HostSpan::Simulated(place);
+        if let Some(span) = simulation.and_then(|s| s.at(OpKind::Put, self.me, offset, bytes)) {
+            return HostSpan::Simulated(span);
         }
         // SAFETY: by Sym's invariant the range lies within this PE's own heap, which is kept mapped whole.
         let span = unsafe { Span::new(self.own.base().add(sym.offset() as usize), sym.bytes()) };

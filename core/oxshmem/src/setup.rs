@@ -57,7 +57,7 @@ use crate::service::ProgressThread;
 use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
-use crate::stream::gpu_streams::{GpuStreams, Own};
+use crate::stream::gpu_streams::{GpuStreams, GpuSyncWords};
 use crate::sync_area::{SyncArea, SyncAreaPlan};
 use crate::team::Mailbox;
 use crate::trace::{Trace, Track};
@@ -311,9 +311,9 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     if has_gpu {
         #[cfg(feature = "cuda")]
         let placed = {
-            let bytes = Own::bytes(size as usize);
+            let bytes = GpuSyncWords::bytes(size as usize);
             let placed = gpu_heap.place_permanent(tag | 1, OWN, bytes, 1);
-            placed.map(|words| own_on_gpu = Some(Own::new(words, size as usize)))
+            placed.map(|words| own_on_gpu = Some(GpuSyncWords::new(words, size as usize)))
         };
         #[cfg(not(feature = "cuda"))]
         let placed = Ok(());
@@ -405,7 +405,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     let (questions, broken_locks) = (ControlRequests::default(), BrokenLocks::of(&bootstrap));
     let end_streams = {
         #[cfg(feature = "cuda")]
-        let ending = gpu_side.as_ref().map(|side| Arc::clone(&side.ending));
+        let ending = gpu_side.as_ref().map(|side| Arc::clone(&side.stop_word));
         move || {
             #[cfg(feature = "cuda")]
             ending.iter().for_each(|ending| ending.end());
@@ -591,7 +591,7 @@ fn cuda_heap(
 fn gpu_side(
     bootstrap: &dyn Bootstrap,
     gpu: Option<Gpu>,
-    own: Own,
+    own: GpuSyncWords,
     heaps: Vec<Option<OnGpu>>,
 ) -> Result<Option<GpuStreams>> {
     let me = bootstrap.rank() as usize;

@@ -12,7 +12,7 @@ use crate::stats::Kind;
 use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
-    /// Puts `source` at the start of `dst` on PE `pe`, then updates the signal word there: whoever
+    /// Puts `source` at the start of `dst` on PE `pe`, then updates the signal word there. A PE that
     /// sees its new value (by [`signal_fetch`](Self::signal_fetch), a wait or a test) sees the data
     /// of this call (M22). Earlier puts need a fence of their own. An empty `source` only signals.
     ///
@@ -50,7 +50,7 @@ impl Context<'_> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        let dst = of_length("put_signal", dst, source.len())?;
+        let dst = first_elements("put_signal", dst, source.len())?;
         // SAFETY: `source` is borrowed for the call.
         unsafe { self.put_signal_raw(dst, source.as_ptr(), signal, value, op, pe, false) }
     }
@@ -68,7 +68,7 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a readable source, as long as the call needs it.
         placed(|| unsafe { self.put_signal_slow_inner(dst, source, signal, pe, nonblocking) })
     }
 
@@ -86,26 +86,32 @@ impl Context<'_> {
         const CALL: &str = "put_signal";
         self.check(CALL, signal.word, 1, pe)?;
         let pe = self.check(CALL, dst, 0, pe)?;
-        // Not under way afterwards: the signal orders it.
+        // Not in flight afterwards: the signal orders it.
         self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
         self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
         match self.path(CALL, OpKind::Put, dst, pe)? {
-            AccessPath::Mapped(place) => {
-                // SAFETY: the caller's promise.
-                unsafe { place.copy_from_raw(source, len) };
+            AccessPath::Mapped(span) => {
+                // SAFETY: the caller promises as many readable bytes.
+                unsafe { span.copy_from_raw(source, len) };
                 self.peers.mark_dirty_any();
                 self.signal(CALL, signal, pe)
             }
-            // SAFETY: the caller's promise; of a nonblocking one beyond the inline limit the lane's
-            // completion is waited for.
-            AccessPath::Lane(via, far) => unsafe {
-                self.lane_put_signal(via, far, LocalBuffer::at(source, len), signal, nonblocking)
+            // SAFETY: the caller promises a readable source; a nonblocking call's, beyond the inline limit, until a quiet
+            // has waited for the lane's completion.
+            AccessPath::Lane(endpoint, remote) => unsafe {
+                self.lane_put_signal(
+                    endpoint,
+                    remote,
+                    LocalBuffer::at(source, len),
+                    signal,
+                    nonblocking,
+                )
             },
-            // Placed when it returns.
-            // SAFETY: the caller's promise.
-            AccessPath::Staged(far) => unsafe {
-                self.staged_put(CALL, far, source, len)?;
+            // The data is in place when `staged_put` returns.
+            // SAFETY: the caller promises as many readable bytes.
+            AccessPath::Staged(remote) => unsafe {
+                self.staged_put(CALL, remote, source, len)?;
                 self.signal(CALL, signal, pe)
             },
         }
@@ -128,10 +134,14 @@ impl Context<'_> {
     }
 }
 
-/// The first `len` elements of what is put to.
+/// The first `len` elements of a put's destination.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn of_length<T: Pod>(call: &'static str, dst: Sym<T>, len: usize) -> Result<Sym<T>> {
+pub(crate) fn first_elements<T: Pod>(
+    call: &'static str,
+    dst: Sym<T>,
+    len: usize,
+) -> Result<Sym<T>> {
     match dst.range(..len) {
         Ok(dst) => Ok(dst),
         Err(_) => {

@@ -1,24 +1,24 @@
-//! Operations on streams: the GPU performs them when the stream comes to them, in its order. The host
+//! Operations on streams: the GPU performs them in the stream's order, when the stream reaches them. The host
 //! queues them and goes on.
 //!
-//! Both sides are GPU memory, of PEs whose memory this PE's GPU loads and stores itself (one NVLink or
+//! The memory on both sides is GPU memory, of PEs whose memory this PE's GPU loads and stores itself (one NVLink or
 //! PCIe peer-to-peer domain, or one GPU that several PEs share); towards others they are refused with
-//! [`Error::Unreachable`], and the calls without a stream, which go by any route, serve.
+//! [`Error::Unreachable`]; the calls without a stream, which use any route, work there.
 //!
 //! # Order and visibility
 //!
-//! What is on one stream is performed and visible at its target in the stream's order, before what comes
-//! later on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream)
-//! has nothing to wait for (M17, M19, M24). Two streams are ordered by events. What a stream does comes
-//! before what the host does after [`synchronize`](World::synchronize), and what the host has put before
-//! what it then queues once it has called [`quiet`](crate::Context::quiet), which knows nothing of streams
-//! otherwise. A wait on a stream acquires: what comes later on the stream sees what the writer ordered
+//! Operations on one stream are performed and visible at their targets in the stream's order, before later work on
+//! that stream: a fence on a stream would do nothing, and [`quiet_on_stream`](World::quiet_on_stream)
+//! has nothing to wait for (M17, M19, M24). Two streams are ordered by events. The work of a stream comes
+//! before the host's operations after [`synchronize`](World::synchronize). The host's earlier puts come before
+//! the work that it queues after a [`quiet`](crate::Context::quiet), which knows nothing of streams
+//! otherwise. A wait on a stream acquires: later work on the stream sees the stores that the writer ordered
 //! before the word (M23).
 //!
-//! Atomics, signals and waits on a word are exclusive against each other, as the calls without a stream
-//! are, for the GPU performs both (M28, M29). Put-with-signal of up to 4 KiB, collective calls' folds and
-//! signals are kernels, which store each aligned word of up to 8 bytes whole; other data go by copy
-//! engines, of which CUDA does not promise it: set a flag that others look at by a signal.
+//! Atomics, signals and waits on a word are exclusive against each other, and against the calls without a stream,
+//! for the GPU performs both (M28, M29). Put-with-signal of up to 4 KiB, collective calls' folds and
+//! signals are kernels, which store each aligned word of up to 8 bytes whole; copy engines move other data,
+//! and CUDA does not promise that of them: set a flag that others read by a signal.
 //!
 //! # Graphs
 //!
@@ -28,9 +28,9 @@
 //!
 //! # Failure
 //!
-//! A PE that is lost ends every wait and barrier on the streams of the others: what follows on the stream is
+//! A PE that is lost ends every wait and barrier on the streams of the others: later work on the stream is
 //! done, on data that may be incomplete, and [`synchronize`](World::synchronize) and every later call on a
-//! stream give [`Error::PeerLost`]. Who goes on synchronizes every stream, then calls
+//! stream give [`Error::PeerLost`]. A program that goes on synchronizes every stream, then calls
 //! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
 
 mod collectives;
@@ -45,7 +45,7 @@ use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_transport::{MemoryKind, SignalOp};
 
 pub use self::collectives::GpuNumber;
-use self::gpu_streams::{GpuStreams, Told};
+use self::gpu_streams::{GpuStreams, InCall};
 pub use self::slice::GpuView;
 use crate::atomics::Word;
 use crate::hang::WaitedFor;
@@ -53,8 +53,8 @@ use crate::wait::{WaitReason, WaitsOn};
 use crate::wait_until::Waitable;
 use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
 
-/// How long a stream whose waits were ended may take for the rest.
-pub(crate) const RUN_OUT: Duration = Duration::from_secs(30);
+/// The longest time that a stream whose waits were ended may take for the rest.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// Up to this many bytes a put and its signal are one kernel; beyond, the copy engine is faster.
 const ONE_LAUNCH: usize = 4096;
 
@@ -65,10 +65,10 @@ impl World {
         self.shared
             .gpu_streams
             .as_ref()
-            .map(|side| &side.gpu.context)
+            .map(|streams| &streams.gpu.context)
     }
 
-    /// Where this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
+    /// The address at which this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
     /// The address is good for `sym.len()` elements, until the world ends, and is no symmetric address.
     #[doc(alias = "nvshmem_ptr")]
     #[must_use]
@@ -76,41 +76,41 @@ impl World {
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {
             return None;
         }
-        let side = self.shared.gpu_streams.as_ref()?;
-        side.address(pe, sym.offset() as usize)
+        let streams = self.shared.gpu_streams.as_ref()?;
+        streams.address(pe, sym.offset() as usize)
     }
 
-    /// The GPU's side, where the stream is its.
-    fn side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
-        let side = self.gpu_side(call)?;
-        if stream.context() != &side.gpu.context {
+    /// The GPU of this world, if the stream belongs to it.
+    fn gpu_streams_for(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
+        let streams = self.gpu_streams(call)?;
+        if stream.context() != &streams.gpu.context {
             return Err(Error::Argument {
                 call,
                 what: format!(
                     "the stream is GPU {}'s, this PE's heap lies on GPU {}; make the stream with \
                      World::gpu_context",
                     stream.context().device().ordinal(),
-                    side.gpu.context.device().ordinal()
+                    streams.gpu.context.device().ordinal()
                 ),
             });
         }
-        side.note_used();
-        Ok(side)
+        streams.note_used();
+        Ok(streams)
     }
 
-    /// [`side`](Self::side), for a call that queues something: not after a loss, when waits before it may
+    /// [`gpu_streams_for`](Self::gpu_streams_for) a call that queues work: refused after a loss, when earlier waits may
     /// have been ended.
-    fn queueing_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
-        let side = self.side(call, stream)?;
+    fn gpu_streams_to_queue(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
+        let streams = self.gpu_streams_for(call, stream)?;
         self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
-        Ok(side)
+        Ok(streams)
     }
 
-    /// Where an object of a PE is, for this PE's GPU.
+    /// The address of a PE's object for this PE's GPU.
     fn on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         sym: Sym<T>,
         pe: usize,
     ) -> Result<DevicePtr> {
@@ -126,7 +126,7 @@ impl World {
         if self.shared.liveness.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
-        match side.address(pe, sym.offset() as usize) {
+        match streams.address(pe, sym.offset() as usize) {
             Some(at) => Ok(at),
             None => Err(self.not_mapped(call, pe)),
         }
@@ -150,7 +150,7 @@ impl World {
     fn word_on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         word: Sym<T>,
         pe: usize,
     ) -> Result<DevicePtr> {
@@ -163,10 +163,10 @@ impl World {
                 ),
             });
         }
-        self.on_stream(call, side, word, pe)
+        self.on_stream(call, streams, word, pe)
     }
 
-    /// Puts `src`, of this PE's GPU, to `dst` on PE `pe`, when the stream comes to it. `src` is a
+    /// Puts `src`, of this PE's GPU, to `dst` on PE `pe`, when the stream reaches it. `src` is a
     /// [`Sym`], or a slice of cudarc's, as long as `dst`; it is not changed before that (M15).
     #[doc(alias = "nvshmemx_putmem_on_stream")]
     pub fn put_on_stream<'a, T: Pod>(
@@ -177,15 +177,15 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "put_on_stream";
-        let side = self.queueing_side(CALL, stream)?;
-        let to = self.on_stream(CALL, side, dst, pe)?;
+        let streams = self.gpu_streams_to_queue(CALL, stream)?;
+        let to = self.on_stream(CALL, streams, dst, pe)?;
         let CopySource(src) = src.into();
-        self.with_near(CALL, side, dst, src, stream, |from| {
+        self.with_local_operand(CALL, streams, dst, src, stream, |from| {
             self.copy_on_stream(CALL, to, from, dst.bytes(), stream)
         })
     }
 
-    /// Gets `src` of PE `pe` into `dst`, of this PE's GPU, when the stream comes to it (M16). `dst` is a
+    /// Gets `src` of PE `pe` into `dst`, of this PE's GPU, when the stream reaches it (M16). `dst` is a
     /// [`Sym`], or a slice of cudarc's, as long as `src`.
     #[doc(alias = "nvshmemx_getmem_on_stream")]
     pub fn get_on_stream<'a, T: Pod>(
@@ -196,15 +196,15 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "get_on_stream";
-        let side = self.queueing_side(CALL, stream)?;
-        let from = self.on_stream(CALL, side, src, pe)?;
+        let streams = self.gpu_streams_to_queue(CALL, stream)?;
+        let from = self.on_stream(CALL, streams, src, pe)?;
         let CopyTarget(dst) = dst.into();
-        self.with_near(CALL, side, src, dst, stream, |to| {
+        self.with_local_operand(CALL, streams, src, dst, stream, |to| {
             self.copy_on_stream(CALL, to, from, src.bytes(), stream)
         })
     }
 
-    /// Puts `src` to `dst` on PE `pe`, then updates the signal word there: who sees its new value sees the
+    /// Puts `src` to `dst` on PE `pe`, then updates the signal word there: a PE that sees its new value sees the
     /// data (M22). `signal` names one word, apart from `dst`.
     #[doc(alias = "nvshmemx_putmem_signal_on_stream")]
     #[expect(clippy::too_many_arguments, reason = "NVSHMEM's has these")]
@@ -219,31 +219,32 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "put_signal_on_stream";
-        let side = self.queueing_side(CALL, stream)?;
-        let to = self.on_stream(CALL, side, dst, pe)?;
-        let word = self.word_on_stream(CALL, side, signal, pe)?;
+        let streams = self.gpu_streams_to_queue(CALL, stream)?;
+        let to = self.on_stream(CALL, streams, dst, pe)?;
+        let word = self.word_on_stream(CALL, streams, signal, pe)?;
         let CopySource(src) = src.into();
         let bytes = dst.bytes();
-        self.with_near(CALL, side, dst, src, stream, |from| {
+        self.with_local_operand(CALL, streams, dst, src, stream, |from| {
             if bytes == 0 || bytes > ONE_LAUNCH || to == from {
                 self.copy_on_stream(CALL, to, from, bytes, stream)?;
-                return side.signal(CALL, stream, word, value, op);
+                return streams.signal(CALL, stream, word, value, op);
             }
             let copy = (to, from, bytes);
-            // SAFETY: both ranges and the word are mapped for the GPU while the world lives, or a slice's,
-            // which is freed in the order of its own stream; what the program does to them meanwhile is
+            // SAFETY: both ranges and the word are mapped for the GPU while the world lives, or belong to a slice,
+            // which is freed in the order of its own stream; the program's accesses to them meanwhile are
             // as with any put.
             let queued = unsafe {
-                side.gpu
+                streams
+                    .gpu
                     .kernels
                     .copy_signal(stream, copy, word, (value, op))
             };
-            queued.told(CALL)
+            queued.in_call(CALL)
         })
     }
 
-    /// Updates the signal word at PE `pe` when the stream comes to it: who sees its new value sees what this
-    /// PE put to that PE on this stream before.
+    /// Updates the signal word at PE `pe` when the stream reaches it: a PE that sees its new value sees this
+    /// PE's earlier puts to that PE on this stream.
     #[doc(alias = "nvshmemx_signal_op_on_stream")]
     pub fn signal_on_stream(
         &self,
@@ -254,13 +255,13 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "signal_on_stream";
-        let side = self.queueing_side(CALL, stream)?;
-        let word = self.word_on_stream(CALL, side, signal, pe)?;
-        side.signal(CALL, stream, word, value, op)
+        let streams = self.gpu_streams_to_queue(CALL, stream)?;
+        let word = self.word_on_stream(CALL, streams, signal, pe)?;
+        streams.signal(CALL, stream, word, value, op)
     }
 
     /// Lets the stream go on when this PE's own word compares with `value` as wanted; a signal word, too.
-    /// What follows on the stream sees what the writer ordered before (M23).
+    /// Later work on the stream sees the stores that the writer ordered before (M23).
     #[doc(alias = "nvshmemx_int_wait_until_on_stream")]
     #[doc(alias = "nvshmemx_signal_wait_until_on_stream")]
     pub fn wait_until_on_stream<T: Waitable>(
@@ -271,8 +272,8 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "wait_until_on_stream";
-        let side = self.queueing_side(CALL, stream)?;
-        let at = self.word_on_stream(CALL, side, word, self.my_pe())?;
+        let streams = self.gpu_streams_to_queue(CALL, stream)?;
+        let at = self.word_on_stream(CALL, streams, word, self.my_pe())?;
         let compare = match cmp {
             Cmp::Eq => 0,
             Cmp::Ne => 1,
@@ -286,56 +287,57 @@ impl World {
         // the world does, which waits for its streams before they are freed.
         let queued = unsafe {
             let comparison = (compare, value.bits(), signed);
-            side.gpu
+            streams
+                .gpu
                 .kernels
-                .wait(stream, at, T::WIDTH, comparison, side.stop())
+                .wait(stream, at, T::WIDTH, comparison, streams.stop())
         };
-        queued.told(CALL)?;
-        self.see_gpu_data_on_stream(CALL, side, stream)
+        queued.in_call(CALL)?;
+        self.see_gpu_data_on_stream(CALL, streams, stream)
     }
 
-    /// Behind a wait: what NICs have placed before is visible to what follows, where that needs a flush
+    /// Queued after a wait: makes earlier data of NICs visible to later work, where that needs a flush
     /// (M27).
     fn see_gpu_data_on_stream(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         stream: &Stream,
     ) -> Result<()> {
         if !self.shared.gpu_flushes.are_needed() {
             return Ok(());
         }
-        let Some((_, epoch)) = side.barrier_words() else {
+        let Some((_, epoch)) = streams.barrier_words() else {
             return Ok(());
         };
         // SAFETY: a word of the library's in this PE's heap, which is mapped while the world lives. A
         // count is never below 0, so that the wait ends at once, and flushes.
         let queued = unsafe { stream.wait_value64(epoch, Compare::Geq, 0, true) };
-        queued.told(call)
+        queued.in_call(call)
     }
 
-    /// Completes what this PE has put on this stream, before what follows on it (M19). Stream order does
-    /// that, so that nothing is queued: it is here for programs that want to say so.
+    /// Completes this PE's puts on this stream, before later work on it (M19). Stream order does
+    /// that, so that nothing is queued: the call is for programs that want to say so.
     #[doc(alias = "nvshmemx_quiet_on_stream")]
     pub fn quiet_on_stream(&self, stream: &Stream) -> Result<()> {
-        self.side("quiet_on_stream", stream).map(drop)
+        self.gpu_streams_for("quiet_on_stream", stream).map(drop)
     }
 
-    /// Waits until all work on the stream is done: what this PE's operations on it have placed is visible
-    /// to their targets, what others' signals announced is visible here.
+    /// Waits until all work on the stream is done: the data of this PE's operations on it is visible
+    /// at their targets, and data that others' signals announced is visible here.
     ///
     /// # Errors
     ///
     /// [`Error::PeerLost`] if a PE is lost that the stream may be waiting for: the waits on this world's
     /// streams have been ended then. [`Error::Timeout`] after `OXSHMEM_TIMEOUT`; the work goes on.
-    /// [`Error::Gpu`] for what earlier work has done wrong.
+    /// [`Error::Gpu`] for a failure of earlier work.
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
         const CALL: &str = "synchronize";
-        let side = self.side(CALL, stream)?;
-        self.run_out(CALL, side, stream, WaitsOn::AnyPeer)
+        let streams = self.gpu_streams_for(CALL, stream)?;
+        self.drain_stream(CALL, streams, stream, WaitsOn::AnyPeer)
     }
 
-    /// Queues a copy between places of mapped heaps and buffers.
+    /// Queues a copy between addresses of mapped heaps and buffers.
     fn copy_on_stream(
         &self,
         call: &'static str,
@@ -350,13 +352,13 @@ impl World {
         // SAFETY: both ranges lie in heaps that are mapped for the GPU while the world lives, or in a
         // buffer that is freed in the order of its own stream; ranges of one heap are the same or apart.
         let queued = unsafe { stream.copy(to, from, bytes) };
-        queued.told(call)
+        queued.in_call(call)
     }
 }
 
 impl crate::Context<'_> {
-    /// The GPU's side, if there is one.
-    pub(crate) fn gpu_side(&self, call: &'static str) -> Result<&GpuStreams> {
+    /// The GPU of this world, if it has one.
+    pub(crate) fn gpu_streams(&self, call: &'static str) -> Result<&GpuStreams> {
         self.shared.gpu_streams.as_deref().ok_or_else(|| Error::Argument {
             call,
             what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
@@ -364,17 +366,17 @@ impl crate::Context<'_> {
         })
     }
 
-    /// Waits until all work on a stream is done, which may wait for what `needs` says.
-    pub(crate) fn run_out(
+    /// Waits until all work on a stream is done. That work may wait for the PEs that `needs` names.
+    pub(crate) fn drain_stream(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         stream: &Stream,
         needs: WaitsOn,
     ) -> Result<()> {
         let look = || {
-            let idle = side.gpu.context.beside_captures(|| stream.is_idle());
-            match idle.told(call) {
+            let idle = streams.gpu.context.beside_captures(|| stream.is_idle());
+            match idle.in_call(call) {
                 Ok(false) => None,
                 done => Some(done.map(drop)),
             }
@@ -387,11 +389,11 @@ impl crate::Context<'_> {
         };
         let waited = self.wait(&reason, None, look);
         if let Err(Error::PeerLost { .. }) = &waited {
-            // Its waits have been ended: it runs out.
-            stream.synchronize_within(RUN_OUT).told(call)?;
+            // Its waits have been ended, so the rest finishes.
+            stream.synchronize_within(DRAIN_LIMIT).in_call(call)?;
         }
         waited??;
-        // It had run out before this call looked.
+        // It may have finished before this call polled.
         self.refuse_after_loss(call, needs)
     }
 

@@ -11,14 +11,14 @@ use crate::{Error, Result};
 
 /// A symmetric object: `len` elements of `T` at the same place of every PE's symmetric heap (M2).
 ///
-/// It names a place, and is no pointer. It means something only to the [`World`](crate::World) that
+/// It names a place, and is no pointer. It is valid only in the [`World`](crate::World) that
 /// made it (M6), which is one PE's: every other world refuses it as foreign. Each call checks that,
 /// and that its range fits. Memory stays mapped until the world ends, so a handle kept after `free`
-/// reads and writes other objects' bytes at worst, never outside the heap; where its age matters
-/// (free, collectives, checked mode) that is found out.
+/// reads and writes other objects' bytes at worst, never outside the heap. Calls for which its age matters
+/// (free, collectives, checked mode) detect that.
 pub struct Sym<T> {
-    /// The world's number, never 0, and above it which allocation: that tells a live block from a freed one at the same
-    /// place. One word, since CPUs are slow to load at once what was stored in parts.
+    /// The world's tag, never 0, in the low half, and the allocation's generation in the high half: that tells a live block
+    /// from a freed one at the same place. One word, since CPUs are slow to load in one access a value stored in parts.
     identity: u64,
     /// Bytes from the start of the heap. Invariant: a multiple of `T`'s alignment, and
     /// `offset + len * size_of::<T>()` is at most the heap's limit.
@@ -27,7 +27,7 @@ pub struct Sym<T> {
     marker: PhantomData<fn() -> T>,
 }
 
-/// In the generation of objects whose atomics are the NIC's.
+/// The bit of the generation for objects whose atomics the NIC performs.
 pub(crate) const NIC: u32 = 1 << 31;
 
 impl<T> Clone for Sym<T> {
@@ -67,13 +67,13 @@ impl<T: Pod> Sym<T> {
         }
     }
 
-    /// Identity and offset, which two registers hold; with the length they are the object.
+    /// Identity and offset, which fit two registers; with the length they are the object.
     #[inline(always)]
     pub(crate) const fn parts(self) -> (u64, u64) {
         (self.identity, self.offset)
     }
 
-    /// The object of [`parts`](Self::parts) and its length.
+    /// The object with these [`parts`](Self::parts) and this length.
     #[inline(always)]
     pub(crate) const fn from_parts((identity, offset): (u64, u64), len: usize) -> Self {
         Sym {
@@ -106,7 +106,7 @@ impl<T: Pod> Sym<T> {
         self.identity as u32
     }
 
-    /// The kind of memory that this names in the world with that tag, if it is that world's. Worlds' tags are even;
+    /// The kind of this object's memory in the world with that tag, if it is that world's. Worlds' tags are even;
     /// the next odd one is for their GPU memory.
     #[inline]
     pub(crate) fn kind_in(&self, world: u32) -> Option<MemoryKind> {
@@ -126,12 +126,12 @@ impl<T: Pod> Sym<T> {
         self.tag() & 1 == 1
     }
 
-    /// Whether it begins at the same place as another.
+    /// Whether it begins where another does.
     pub(crate) const fn is_where<U: Pod>(&self, other: Sym<U>) -> bool {
         self.tag() == other.tag() && self.offset == other.offset
     }
 
-    /// The same object, whose atomics of 64 bits are its NIC's (M29).
+    /// The same object, with the mark that NICs perform its atomics of 64 bits (M29).
     pub(crate) fn on_nic(self) -> Self {
         Sym {
             identity: self.identity | (NIC as u64) << 32,
@@ -139,7 +139,7 @@ impl<T: Pod> Sym<T> {
         }
     }
 
-    /// Whether atomics of 64 bits on it are its NIC's (M29).
+    /// Whether NICs perform atomics of 64 bits on it (M29).
     #[inline(always)]
     pub(crate) const fn is_nic(&self) -> bool {
         self.generation() & NIC != 0

@@ -1,7 +1,7 @@
 //! Waiting for, and testing, words of this PE's own symmetric memory that others change (M23).
 //!
 //! Comparisons are typed. A call that returns with success has acquired: later reads see what the
-//! writer ordered before the word. Tests, reads of signals, and waits that do not find their word at once, drive
+//! writer ordered before the word. Tests, reads of signals, and waits that do not find their word at once, make
 //! progress.
 
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use crate::trace::Track;
 use crate::wait::{WaitReason, WaitsOn, wait_in_call};
 use crate::{Context, Error, Result, SharedContext, Sym};
 
-/// How the word is compared with the value: `word CMP value`.
+/// A comparison of a word with a value: `word CMP value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cmp {
     /// Equal.
@@ -60,18 +60,18 @@ impl Cmp {
 pub trait Waitable: AtomicInt + PartialOrd + std::fmt::Debug {}
 impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
 
-/// Who waits: a context, or one that threads share, whose lock is not held meanwhile.
+/// The context of a wait: one that this thread uses, or one that threads share, whose lock is not held meanwhile.
 pub(crate) trait Waiter {
     fn shared(&self) -> &Shared;
     /// The tag of its world's handles.
     fn tag(&self) -> u32;
-    /// Drives the context's lanes.
+    /// Makes progress on the context's lanes.
     fn progress(&self);
-    /// Why a collective call that needs these PEs cannot come to its end.
+    /// The reason why a collective call that needs these PEs cannot complete, if there is one.
     fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error>;
-    /// Where a trace shows its waits, if not on a track of the thread's.
+    /// The track where a trace shows its waits; none is the thread's own.
     fn track(&self) -> Option<Track>;
-    /// A number, another each time.
+    /// A pseudorandom number.
     fn random(&self) -> u64;
 }
 
@@ -99,14 +99,14 @@ impl Waiter for Context<'_> {
         Some(self.track())
     }
 
-    /// Of a simple sequence (xorshift).
+    /// The next of a simple sequence (xorshift).
     fn random(&self) -> u64 {
         self.state.random.set(next_random(self.state.random.get()));
         self.state.random.get() >> 32
     }
 }
 
-/// Refuses what is no object of this PE that its CPU can load, or has too few elements.
+/// Refuses an object that this PE's CPU cannot load, or with too few elements.
 #[inline]
 #[track_caller]
 pub(crate) fn check_word<T: Pod>(
@@ -146,14 +146,14 @@ impl<T: Copy> Values<'_, T> {
     }
 }
 
-/// The words a call looks at: those whose status is `false` (or all), each with its value.
+/// The words of a call: those whose status is `false` (or all), each with its value.
 struct Set<'a, T> {
     call: &'static str,
     words: Sym<T>,
     skip: Option<&'a [bool]>,
     cmp: Cmp,
     values: Values<'a, T>,
-    /// Where the next look for any begins; never 0.
+    /// The state of the sequence that says where the next search for any word begins; never 0.
     start: Cell<u64>,
 }
 
@@ -166,7 +166,7 @@ impl<T: Waitable> Set<'_, T> {
 
     fn holds(&self, at: &Shared, index: usize) -> bool {
         match (self.words.at(index), self.values.of(index)) {
-            (Ok(word), Some(value)) => self.cmp.holds(look(at, word), value),
+            (Ok(word), Some(value)) => self.cmp.holds(load_acquire(at, word), value),
             _ => false,
         }
     }
@@ -179,7 +179,7 @@ impl<T: Waitable> Set<'_, T> {
         self.members().next().is_none()
     }
 
-    /// One that holds; begins to look anywhere, so that none starves.
+    /// A word that holds. The search begins anywhere, so that no word starves.
     fn any(&self, at: &Shared) -> Option<usize> {
         self.start.set(next_random(self.start.get()));
         let start = (self.start.get() >> 32) as usize % self.words.len().max(1);
@@ -190,7 +190,7 @@ impl<T: Waitable> Set<'_, T> {
             .or_else(|| self.members().take_while(|i| *i < start).find(holds))
     }
 
-    /// Every one that holds.
+    /// Every word that holds.
     fn some(&self, at: &Shared) -> Vec<usize> {
         self.members().filter(|&i| self.holds(at, i)).collect()
     }
@@ -206,7 +206,7 @@ impl<T: Waitable> Set<'_, T> {
 
 macro_rules! families {
     ($($(#[$doc:meta])* { $(#[$example:meta])* } $wait:ident $wait_vector:ident $test:ident $test_vector:ident
-       -> $wait_out:ty, $test_out:ty, $look:expr, $empty:expr, $test_of:expr;)*) => {$(
+       -> $wait_out:ty, $test_out:ty, $load_acquire:expr, $empty:expr, $test_of:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// `skip[i]` leaves word i out. Waits.
@@ -218,7 +218,7 @@ macro_rules! families {
         ) -> Result<$wait_out> {
             let set = word_set(self, stringify!($wait), words, skip, cmp, Values::One(value))?;
             if set.is_empty() { return Ok($empty) }
-            wait_set(self, &set, $look)
+            wait_set(self, &set, $load_acquire)
         }
 
         $(#[$doc])*
@@ -230,12 +230,12 @@ macro_rules! families {
         ) -> Result<$wait_out> {
             let set = word_set(self, stringify!($wait_vector), words, skip, cmp, Values::Each(values))?;
             if set.is_empty() { return Ok($empty) }
-            wait_set(self, &set, $look)
+            wait_set(self, &set, $load_acquire)
         }
 
         $(#[$doc])*
         ///
-        /// `skip[i]` leaves word i out. Looks once.
+        /// `skip[i]` leaves word i out. Polls once.
         #[track_caller]
         pub fn $test<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
@@ -246,7 +246,7 @@ macro_rules! families {
 
         $(#[$doc])*
         ///
-        /// Each word has its own value. Looks once.
+        /// Each word has its own value. Polls once.
         #[track_caller]
         pub fn $test_vector<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
@@ -257,7 +257,7 @@ macro_rules! families {
     )*};
 }
 
-/// The calls of everyone who waits.
+/// The calls of both kinds of context.
 macro_rules! calls {
     () => {
         /// Waits until the first word of `word`, in this PE's own memory, compares as asked (M23).
@@ -316,7 +316,7 @@ macro_rules! calls {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
             self.shared().run_progress_hook("test")?;
-            let holds = cmp.holds(look(self.shared(), word), value);
+            let holds = cmp.holds(load_acquire(self.shared(), word), value);
             self.shared().see_gpu_data()?;
             Ok(holds)
         }
@@ -368,7 +368,7 @@ macro_rules! calls {
             check_word(self, "signal_fetch", signal, 1)?;
             Waiter::progress(self);
             self.shared().run_progress_hook("signal_fetch")?;
-            let value = look(self.shared(), signal);
+            let value = load_acquire(self.shared(), signal);
             self.shared().see_gpu_data()?;
             Ok(value)
         }
@@ -502,15 +502,15 @@ fn word_set<'a, T: Waitable>(
 fn wait_set<T: Waitable, R>(
     of: &impl Waiter,
     set: &Set<'_, T>,
-    look: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
+    load_acquire: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
 ) -> Result<R> {
-    let tell = || set.reason_words();
+    let describe = || set.reason_words();
     let reason = WaitReason {
         call: set.call,
         needs: WaitsOn::AnyPeer,
-        describe: &tell,
+        describe: &describe,
     };
-    let found = wait_in_call(of, &reason, || look(set, of.shared()))?;
+    let found = wait_in_call(of, &reason, || load_acquire(set, of.shared()))?;
     of.shared().see_gpu_data()?;
     Ok(found)
 }
@@ -538,8 +538,8 @@ pub(crate) fn wait_word<T: Waitable>(
     value: T,
 ) -> Result<T> {
     check_word(of, call, word, 1)?;
-    let tell = || {
-        let now = look(of.shared(), word);
+    let describe = || {
+        let now = load_acquire(of.shared(), word);
         let at = word.offset();
         (
             WaitedFor::Any,
@@ -549,18 +549,18 @@ pub(crate) fn wait_word<T: Waitable>(
     let reason = WaitReason {
         call,
         needs: WaitsOn::AnyPeer,
-        describe: &tell,
+        describe: &describe,
     };
     let found = wait_in_call(of, &reason, || {
-        let now = look(of.shared(), word);
+        let now = load_acquire(of.shared(), word);
         cmp.holds(now, value).then_some(now)
     })?;
     of.shared().see_gpu_data()?;
     Ok(found)
 }
 
-/// This PE's own word, acquired. The caller has checked that the object is this world's.
+/// Loads this PE's own word with acquire order. The caller has checked that the object is this world's.
 #[inline(always)]
-fn look<T: Word>(at: &Shared, word: Sym<T>) -> T {
+fn load_acquire<T: Word>(at: &Shared, word: Sym<T>) -> T {
     T::of_bits(at.own(word).load_word(T::WIDTH, FenceSite::Wait))
 }

@@ -515,11 +515,11 @@ impl World {
     /// Lets what streams are given wait again, if the program knows of every loss.
     #[cfg(feature = "cuda")]
     fn resume_streams(&self, side: &GpuStreams) {
-        side.ending.resume();
+        side.stop_word.resume();
         // One that was lost meanwhile had its waits ended before.
         fence(Ordering::SeqCst);
         if self.shared.liveness.first_lost().is_some() {
-            side.ending.end();
+            side.stop_word.end();
         }
     }
 
@@ -669,7 +669,7 @@ impl Drop for World {
         // First: what a lane has in page-locked memory is freed when this PE's streams are done.
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.shared.gpu_streams {
-            side.ending.end();
+            side.stop_word.end();
         }
         for opened in &self.shared.rails {
             opened.domain.shutdown();

@@ -44,8 +44,8 @@ pub fn uses_lanes(world: &World) -> bool {
     world.uses_lanes()
 }
 
-/// How many teams this PE can be in at a time, besides the two that are always there: as many as `OXSHMEM_TEAMS` says, or
-/// as have room.
+/// The number of teams that this PE can be in at a time, besides the two that are always there: as many as `OXSHMEM_TEAMS`
+/// says, or as have room.
 #[must_use]
 pub fn team_room(world: &World) -> usize {
     world.team_room()

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
-use crate::copies::BY_HOST;
+use crate::copies::HOST_CHUNK;
 use crate::lane::{AccessPath, LocalBuffer};
 use crate::mapped::HostMemory;
 use crate::order::OpKind;
@@ -67,7 +67,7 @@ impl Context<'_> {
     pub(super) fn at_a_time<T: Pod, const N: usize>(&self, objects: [Sym<T>; N]) -> usize {
         let bytes = match objects.iter().all(|object| self.is_on_host(*object)) {
             true => CHUNK,
-            false => BY_HOST,
+            false => HOST_CHUNK,
         };
         (bytes / size_of::<T>().max(1)).max(1)
     }
@@ -285,7 +285,7 @@ impl Context<'_> {
         (dst, near): (Sym<u8>, usize),
         pieces: impl Iterator<Item = Result<TransferPiece>>,
     ) -> Result<()> {
-        if self.is_on_host(dst) || dst.len() > BY_HOST {
+        if self.is_on_host(dst) || dst.len() > HOST_CHUNK {
             return self.copy_each(call, (dst, near), pieces);
         }
         // What is all of an object on a GPU, and little, gets there at once.

@@ -1,8 +1,8 @@
-//! How a context is meant to be used.
+//! Options of a context: the way that the program will use it.
 
 use std::ops::BitOr;
 
-/// What a context is made for (OpenSHMEM's options of `shmem_ctx_create`), joined by `|`.
+/// The uses that a context is made for (OpenSHMEM's options of `shmem_ctx_create`), joined by `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContextOptions(u32);
 

@@ -1,19 +1,19 @@
-//! Sessions: a program says what it is about to issue.
+//! Sessions: hints of a program about the operations that it will issue.
 
 use super::Context;
 
-/// What comes in a session (OpenSHMEM `shmem_ctx_session_config_t` and options). A hint: it changes no order
-/// and no completion.
+/// The operations of a session (OpenSHMEM `shmem_ctx_session_config_t` and options). A hint: it changes neither order
+/// nor completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     batch: bool,
-    /// None where nothing was said of it.
+    /// None if the program gave no number.
     total_ops: Option<usize>,
 }
 
 impl Session {
-    /// Many small operations follow each other: what goes to one PE may be handed to a NIC together, which takes
-    /// less of its time, and be on its way a little later.
+    /// Many small operations follow each other: those to one PE may be posted to a NIC together, which takes
+    /// less of its time, and be sent a little later.
     #[doc(alias = "SHMEM_CTX_SESSION_BATCH")]
     #[must_use]
     pub fn batch(self) -> Self {
@@ -23,7 +23,7 @@ impl Session {
         }
     }
 
-    /// There will be about so many operations.
+    /// The approximate number of operations.
     #[doc(alias = "SHMEM_CTX_SESSION_TOTAL_OPS")]
     #[must_use]
     pub fn total_ops(self, total_ops: usize) -> Self {
@@ -33,18 +33,17 @@ impl Session {
         }
     }
 
-    /// Whether it pays to gather operations.
-    pub(super) fn gathers(self) -> bool {
+    /// Whether it pays to post operations in batches.
+    pub(super) fn may_batch(self) -> bool {
         self.batch && self.total_ops.is_none_or(|total| total > 1)
     }
 }
 
 impl Context<'_> {
-    /// Begins a session. In one that has begun, its options join those that it has, and how many operations come is changed
-    /// where this says so.
+    /// Begins a session. If one is open, its options are joined with the new ones, and `total_ops` is replaced if given.
     ///
-    /// By it, atomics that fetch nothing are gathered where lanes gain by that. What was gathered is on its way
-    /// when as many have come together as the lane takes, and after a quiet on this context, a wait that has to
+    /// In a session, atomics that fetch nothing are posted in batches where that is faster. A batch is sent
+    /// when it has as many operations as the lane takes, and by a quiet on this context, a wait that has to
     /// wait, or the session's end. A fence orders it, and need not send it.
     #[doc(alias = "shmem_ctx_session_start")]
     pub fn session_start(&self, session: Session) {
@@ -59,14 +58,14 @@ impl Context<'_> {
     #[doc(alias = "shmem_ctx_session_stop")]
     pub fn session_stop(&self) {
         if self.state.session.take().is_some() {
-            // What was gathered and finds no room now is the next wait's.
+            // A batch that finds no free slots now is left to the next wait.
             self.progress();
         }
     }
 
-    /// Whether small operations may be gathered.
-    pub(crate) fn gathers(&self) -> bool {
-        self.state.session.get().is_some_and(Session::gathers)
+    /// Whether small operations may be posted in batches.
+    pub(crate) fn may_batch(&self) -> bool {
+        self.state.session.get().is_some_and(Session::may_batch)
     }
 }
 
@@ -80,14 +79,14 @@ mod tests {
         let done = spmd(1, |world| {
             world.session_start(Session::default().total_ops(1));
             world.session_start(Session::default().batch());
-            assert!(!world.gathers());
+            assert!(!world.may_batch());
             world.session_start(Session::default());
-            assert!(!world.gathers());
+            assert!(!world.may_batch());
             world.session_start(Session::default().total_ops(9));
-            assert!(world.gathers());
+            assert!(world.may_batch());
             world.session_stop();
             world.session_start(Session::default().total_ops(9));
-            assert!(!world.gathers());
+            assert!(!world.may_batch());
             Ok(())
         });
         done.unwrap();

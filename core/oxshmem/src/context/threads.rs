@@ -16,9 +16,9 @@ use crate::{Error, Result};
 /// [`Context::share`].
 ///
 /// [`lock`](Self::lock) gives a thread the context for as long as it keeps what it gets: for one call, or for
-/// some that belong together. A fence or quiet concerns what all threads have issued on it before. Waits and tests of
-/// this PE's own words are calls of this type itself: they neither take nor wait for the lock, so that who waits keeps no
-/// other thread from issuing what it waits for. (Those of counted puts take it once as many have come.)
+/// some that belong together. A fence or quiet concerns the earlier operations of all threads on it. Waits and tests of
+/// this PE's own words are calls of this type itself: they neither take nor wait for the lock, so that a thread that waits does
+/// not prevent others from issuing the operations that it waits for. (Those of counted puts take it once as many have arrived.)
 ///
 /// ```
 /// use oxshmem::{Cmp, ContextOptions, Result, testing::spmd};
@@ -45,21 +45,21 @@ use crate::{Error, Result};
 /// ```
 pub struct SharedContext<'w> {
     context: Mutex<Context<'w>>,
-    // What waits need of it, which does not change.
+    // The parts of it that waits need, which do not change.
     shared: Arc<Shared>,
     tag: u32,
-    /// Another number for each wait that begins anywhere.
+    /// The state of a random sequence, for searches that begin anywhere.
     random: AtomicU64,
 }
 
-/// A shared context, which one thread has until this is dropped.
+/// A shared context, which one thread holds exclusively until this is dropped.
 ///
 /// Do not wait for other PEs' updates with it (`context.lock().wait_until(..)`): all other threads would wait for
-/// its lock meanwhile. [`SharedContext`] has those calls. While a thread has the context and makes no call,
-/// nobody drives its lanes: keep it for calls, not for what is computed between them.
+/// its lock meanwhile. [`SharedContext`] has those calls. While a thread holds the context and makes no call,
+/// its lanes make no progress: hold it for calls, not for computation between them.
 pub struct LockedContext<'a, 'w>(MutexGuard<'a, Context<'w>>);
 
-/// From one number of [`SharedContext::random`] to the next.
+/// The distance from one state of [`SharedContext::random`] to the next.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl fmt::Debug for SharedContext<'_> {
@@ -96,15 +96,15 @@ impl<'w> Context<'w> {
 }
 
 impl<'w> SharedContext<'w> {
-    /// The context, when no other thread has it. A thread does not ask for it twice.
+    /// The context, when no other thread holds it. A thread must not lock it twice.
     #[inline]
     #[must_use]
     pub fn lock(&self) -> LockedContext<'_, 'w> {
-        // A call leaves the context whole, whatever panics in a thread that has it.
+        // A call leaves the context valid, whatever panics in the thread that holds it.
         LockedContext(self.context.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// [`Context::progress`], unless a thread has the context, which drives it by its calls.
+    /// [`Context::progress`], unless a thread holds the context: its calls make progress.
     pub fn progress(&self) {
         Waiter::progress(self);
     }
@@ -113,13 +113,13 @@ impl<'w> SharedContext<'w> {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// Those of that call.
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
         let context = self.lock();
         context.context_of(context.members.as_ref(), options)
     }
 
-    /// [`Context::destroy`], when no thread uses it any more.
+    /// [`Context::destroy`], when no thread uses the context any more.
     pub fn destroy(self) -> Result<()> {
         let context = self.context.into_inner();
         context.unwrap_or_else(PoisonError::into_inner).destroy()
@@ -139,12 +139,12 @@ impl Waiter for SharedContext<'_> {
         match self.context.try_lock() {
             Ok(context) => context.progress(),
             Err(TryLockError::Poisoned(context)) => context.into_inner().progress(),
-            // Who has it drives its lanes by its calls.
+            // The thread that holds it makes progress by its calls.
             Err(TryLockError::WouldBlock) => {}
         }
     }
 
-    /// It makes no collective calls.
+    /// A shared context makes no collective calls.
     fn stranded(&self, _: &'static str, _: WaitsOn<'_>) -> Option<Error> {
         None
     }

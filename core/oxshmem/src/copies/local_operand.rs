@@ -1,4 +1,4 @@
-//! This PE's side of a copy: symmetric memory, or a slice of cudarc's.
+//! The local operand of a copy: symmetric memory, or a slice of cudarc's.
 
 #[cfg(not(feature = "cuda"))]
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use super::slice::Slice;
 use crate::Sym;
 
-/// What a copy reads: a [`Sym`], or a slice or view of cudarc's on this PE's GPU.
+/// The source of a copy: a [`Sym`], or a slice or view of cudarc's on this PE's GPU.
 ///
 /// cudarc's slices belong to a stream. Operations on a stream wait for that one on the GPU, and it for them,
 /// so that what cudarc does with the slice later comes later; but not within a graph that is being captured,
@@ -18,7 +18,7 @@ use crate::Sym;
 #[derive(Debug)]
 pub struct CopySource<'a, T>(pub(crate) LocalOperand<'a, T>);
 
-/// What a copy writes; as [`CopySource`].
+/// The destination of a copy; as [`CopySource`].
 #[derive(Debug)]
 pub struct CopyTarget<'a, T>(pub(crate) LocalOperand<'a, T>);
 
@@ -26,7 +26,7 @@ pub(crate) enum LocalOperand<'a, T> {
     Symmetric(Sym<T>),
     #[cfg(feature = "cuda")]
     Slice(Slice<'a, T>),
-    /// Without cudarc there is nothing else.
+    /// Without cudarc there is no other operand.
     #[cfg(not(feature = "cuda"))]
     #[expect(dead_code, reason = "it cannot be made")]
     Nothing(Infallible, PhantomData<&'a ()>),

@@ -1,7 +1,7 @@
-//! Slices of cudarc's as one side of a copy, and of copies that the host makes.
+//! Slices of cudarc's as the local operand of copies that the host issues.
 //!
-//! Where a transport carries GPU memory to the other side, and takes the slice's, it moves the data itself;
-//! else they go through a private buffer, and this PE's own GPU copies.
+//! Where a transport carries GPU memory to the remote side, and can register the slice, it moves the data itself;
+//! else the data goes through a private buffer, and this PE's own GPU copies.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::gpu::cuda::Engine;
 use crate::lane::{AccessPath, Endpoint, LocalBuffer, MrKey, RemoteTarget};
 use crate::order::OpKind;
 use crate::stats::Kind;
-use crate::stream::RUN_OUT;
-use crate::stream::gpu_streams::{GpuStreams, Told};
+use crate::stream::DRAIN_LIMIT;
+use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::wait::WaitsOn;
 use crate::{Context, Error, Result, Sym, report};
 
-/// A slice or view of cudarc's that one operation has.
+/// A slice or view of cudarc's that one operation uses.
 pub(crate) enum Slice<'a, T> {
     Read(&'a CudaSlice<T>),
     ReadView(&'a CudaView<'a, T>),
@@ -56,21 +56,21 @@ impl<'a, T> From<&'a mut CudaViewMut<'a, T>> for CopyTarget<'a, T> {
     }
 }
 
-/// The address of what is read. Its own stream waits for who wrote it, and who writes it next, once `told`,
-/// for what that stream has been given.
-fn read<T, S: driver::DevicePtr<T>>(slice: &S, told: bool) -> CUdeviceptr {
+/// The address of a slice that is read. Its own stream waits for earlier writers. If `recorded`, later writers wait for the
+/// work that this stream has by now.
+fn read<T, S: driver::DevicePtr<T>>(slice: &S, recorded: bool) -> CUdeviceptr {
     let (at, used) = slice.device_ptr(slice.stream());
-    if !told {
+    if !recorded {
         std::mem::forget(used);
     }
     at
 }
 
-/// As [`read`], of what is written.
-fn written<T, S: DevicePtrMut<T>>(slice: &mut S, told: bool) -> CUdeviceptr {
+/// As [`read`], of a slice that is written.
+fn written<T, S: DevicePtrMut<T>>(slice: &mut S, recorded: bool) -> CUdeviceptr {
     let home = Arc::clone(slice.stream());
     let (at, used) = slice.device_ptr_mut(&home);
-    if !told {
+    if !recorded {
         std::mem::forget(used);
     }
     at
@@ -96,23 +96,23 @@ impl<T> Slice<'_, T> {
         }
     }
 
-    fn at(&mut self, told: bool) -> CUdeviceptr {
+    fn at(&mut self, recorded: bool) -> CUdeviceptr {
         match self {
-            Slice::Read(slice) => read(*slice, told),
-            Slice::ReadView(view) => read(*view, told),
-            Slice::Written(slice) => written(*slice, told),
-            Slice::WrittenView(view) => written(*view, told),
+            Slice::Read(slice) => read(*slice, recorded),
+            Slice::ReadView(view) => read(*view, recorded),
+            Slice::Written(slice) => written(*slice, recorded),
+            Slice::WrittenView(view) => written(*view, recorded),
         }
     }
 
-    /// Has its own stream wait for what others of cudarc's did with it; gives its address.
+    /// Makes its own stream wait for the work of cudarc's other streams on it; gives its address.
     ///
     /// # Errors
     ///
-    /// [`Error::Gpu`] where it cannot wait: what follows on the stream might come before that.
+    /// [`Error::Gpu`] where it cannot wait: later work on the stream might come before that.
     pub(crate) fn begin(&mut self, call: &'static str) -> Result<DevicePtr> {
         let at = DevicePtr::from_raw(self.at(false));
-        // cudarc keeps what it cannot return, until it is asked.
+        // cudarc keeps errors that it cannot return until they are asked for.
         self.home().context().check_err().map_err(|error| {
             let why =
                 format!("cudarc's stream cannot wait for what was done to a slice: {error:?}");
@@ -121,18 +121,18 @@ impl<T> Slice<'_, T> {
         Ok(at)
     }
 
-    /// Has cudarc's others wait for what its own stream has been given by now.
+    /// Makes cudarc's other streams wait for the work that its own stream has by now.
     pub(crate) fn end(&mut self) {
         self.at(true);
     }
 }
 
-/// Waits until nothing on the GPU uses slices any more that a call has failed with, before the program may
+/// Waits until the GPU does not use the slices of a failed call any more, before the program may
 /// free them.
-pub(crate) fn let_go(side: &GpuStreams, call: &'static str) {
-    let why = match side.runs_out(call, RUN_OUT) {
+pub(crate) fn await_release(streams: &GpuStreams, call: &'static str) {
+    let why = match streams.drained_within(call, DRAIN_LIMIT) {
         Ok(true) => return,
-        Ok(false) => format!("the GPU is busy after {RUN_OUT:?}"),
+        Ok(false) => format!("the GPU is busy after {DRAIN_LIMIT:?}"),
         Err(error) => error.to_string(),
     };
     report::warn(&format!(
@@ -140,41 +140,41 @@ pub(crate) fn let_go(side: &GpuStreams, call: &'static str) {
     ));
 }
 
-/// A slice that the host copies from or to: nothing on the GPU uses it meanwhile.
-struct Settled<'w> {
+/// A slice that the host copies from or to: no work on the GPU uses it meanwhile.
+struct IdleSlice<'w> {
     call: &'static str,
-    side: &'w GpuStreams,
-    /// The PE of the other side, as the world numbers it.
+    streams: &'w GpuStreams,
+    /// The PE of the remote side, by its number in the world.
     pe: usize,
     at: DevicePtr,
     bytes: usize,
     home: Stream,
 }
 
-impl Settled<'_> {
-    /// As transports are given it: nothing to the CPU.
+impl IdleSlice<'_> {
+    /// The address for transports; the CPU cannot use it.
     fn pointer(&self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.at.as_raw() as usize)
     }
 
-    /// What a lane made of it. One that failed may have left work behind that the slice's own stream, by
+    /// The result of a lane's transfer. One that failed may have left work behind that the slice's own stream, on
     /// which cudarc frees it, does not wait for.
     fn carried(&self, result: Result<()>) -> Result<bool> {
         if result.is_err() {
-            let_go(self.side, self.call);
+            await_release(self.streams, self.call);
         }
         result.map(|()| true)
     }
 
-    /// Has this PE's GPU copy part of it, from `at` on.
+    /// Copies a part of it, from `at` on, by this PE's GPU.
     fn copy(
         &self,
         at: usize,
         copy: impl FnOnce(&mut Engine, DevicePtr) -> Result<(), String>,
     ) -> Result<()> {
-        let mut engine = self.side.gpu.engine();
+        let mut engine = self.streams.gpu.engine();
         copy(&mut engine, self.at.add(at)).map_err(|why| {
-            // What cudarc does with the slice next comes after what was given up.
+            // cudarc's next work on the slice comes after the cancelled copy.
             if let Err(error) = engine.before(&self.home) {
                 report::warn(&format!(
                     "a copy of a slice was given up, and cudarc's stream cannot wait for it: {error}"
@@ -189,68 +189,70 @@ impl Settled<'_> {
 }
 
 impl Context<'_> {
-    /// That a slice is as long as the other side, and on this PE's GPU.
+    /// Refuses a slice that is not as long as the remote side, or not on this PE's GPU.
     pub(crate) fn check_slice<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuStreams,
-        far: Sym<T>,
+        streams: &GpuStreams,
+        remote: Sym<T>,
         slice: &Slice<'_, T>,
     ) -> Result<()> {
-        if slice.bytes() != far.bytes() {
+        if slice.bytes() != remote.bytes() {
             return Err(Error::Argument {
                 call,
                 what: format!(
                     "the slice has {} bytes, the object {}; make them equal",
                     slice.bytes(),
-                    far.bytes()
+                    remote.bytes()
                 ),
             });
         }
-        self.check_home(call, side, slice.home())
+        self.check_home(call, streams, slice.home())
     }
 
-    /// That a slice with this stream is on this PE's GPU.
+    /// Refuses a slice with this stream that is not on this PE's GPU.
     pub(crate) fn check_home(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         home: &CudaStream,
     ) -> Result<()> {
         let context = home.context();
-        if context.cu_ctx() != interop::raw_context(&side.gpu.context) {
+        if context.cu_ctx() != interop::raw_context(&streams.gpu.context) {
             return Err(Error::Argument {
                 call,
                 what: format!(
                     "the slice lies on cudarc's GPU {}, this PE's heap on GPU {} (or their contexts \
                      differ); take World::gpu_context's GPU",
                     context.ordinal(),
-                    side.gpu.context.device().ordinal()
+                    streams.gpu.context.device().ordinal()
                 ),
             });
         }
         Ok(())
     }
 
-    /// Checks both sides, and waits until what was queued on the slice is done.
-    fn settle_slice<T: Pod>(
+    /// Checks both sides, and waits until the work queued on the slice is done.
+    fn await_slice<T: Pod>(
         &self,
         call: &'static str,
-        (far, pe): (Sym<T>, usize),
+        remote: Sym<T>,
+        pe: usize,
         mut slice: Slice<'_, T>,
-        (access, lasting): (Access, bool),
-    ) -> Result<Settled<'_>> {
-        let side = self.gpu_side(call)?;
-        self.check_slice(call, side, far, &slice)?;
-        let pe = self.check(call, far, far.len(), pe)?;
-        self.guard(call, access, far, far.len(), pe, lasting)?;
+        access: Access,
+        in_flight: bool,
+    ) -> Result<IdleSlice<'_>> {
+        let streams = self.gpu_streams(call)?;
+        self.check_slice(call, streams, remote, &slice)?;
+        let pe = self.check(call, remote, remote.len(), pe)?;
+        self.guard(call, access, remote, remote.len(), pe, in_flight)?;
         let kind = match access {
             Access::Get => Kind::Get,
             _ => Kind::Put,
         };
-        self.count(kind, far, far.bytes(), pe);
-        let home = interop::stream(slice.home()).told(call)?;
-        if home.is_capturing().told(call)? {
+        self.count(kind, remote, remote.bytes(), pe);
+        let home = interop::stream(slice.home()).in_call(call)?;
+        if home.is_capturing().in_call(call)? {
             return Err(Error::Argument {
                 call,
                 what: "the slice's stream is being captured into a graph; use the calls on streams, or \
@@ -259,15 +261,16 @@ impl Context<'_> {
             });
         }
         let at = slice.begin(call)?;
-        // Streams wait for PEs only where this world's calls have queued that.
-        let needs = match side.is_used() {
-            true => WaitsOn::AnyPeer,
-            false => WaitsOn::Pe(pe),
+        // A stream waits for PEs only where calls of this world have queued such waits.
+        let needs = if streams.is_used() {
+            WaitsOn::AnyPeer
+        } else {
+            WaitsOn::Pe(pe)
         };
-        self.run_out(call, side, &home, needs)?;
-        Ok(Settled {
+        self.drain_stream(call, streams, &home, needs)?;
+        Ok(IdleSlice {
             call,
-            side,
+            streams,
             pe,
             at,
             bytes: slice.bytes(),
@@ -284,29 +287,31 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let near = self.settle_slice(call, (dst, pe), slice, (Access::Put, true))?;
-        let carried = self.carry_slice(dst, &near, false, |via, far, from, kept| {
-            // SAFETY: as many bytes of the program's, lent to this call; or to a scope, and registered as long.
-            unsafe {
-                match nonblocking && kept {
-                    true => self.lane_put_nbi(call, via, far, from),
-                    false => self.lane_put(call, via, far, from),
+        let local = self.await_slice(call, dst, pe, slice, Access::Put, true)?;
+        let carried =
+            self.carry_slice(dst, &local, false, |endpoint, remote, from, registered| {
+                // SAFETY: as many bytes of the program's, lent to this call; or lent to a scope, and registered as long.
+                unsafe {
+                    if nonblocking && registered {
+                        self.lane_put_nbi(call, endpoint, remote, from)
+                    } else {
+                        self.lane_put(call, endpoint, remote, from)
+                    }
                 }
-            }
-        })?;
+            })?;
         if carried {
             return Ok(());
         }
         let dst = dst.cast::<u8>()?;
-        self.by_host(
-            near.bytes,
+        self.via_host(
+            local.bytes,
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.
-                near.copy(at, |engine, from| unsafe {
+                local.copy(at, |engine, from| unsafe {
                     engine.read(part.as_mut_ptr(), from, part.len())
                 })
             },
-            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, near.pe),
+            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, local.pe),
         )
     }
 
@@ -319,70 +324,76 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let near = self.settle_slice(call, (src, pe), slice, (Access::Get, nonblocking))?;
-        let carried = self.carry_slice(src, &near, true, |via, far, into, kept| {
-            // SAFETY: as for put_slice; lent for writing.
-            unsafe {
-                match nonblocking && kept {
-                    true => self.lane_get_nbi(call, via, far, into),
-                    false => self.lane_get(call, via, far, into),
+        let local = self.await_slice(call, src, pe, slice, Access::Get, nonblocking)?;
+        let carried =
+            self.carry_slice(src, &local, true, |endpoint, remote, into, registered| {
+                // SAFETY: as for put_slice; lent for writing.
+                unsafe {
+                    if nonblocking && registered {
+                        self.lane_get_nbi(call, endpoint, remote, into)
+                    } else {
+                        self.lane_get(call, endpoint, remote, into)
+                    }
                 }
-            }
-        })?;
+            })?;
         if carried {
             return Ok(());
         }
         let src = src.cast::<u8>()?;
-        self.by_host(
-            near.bytes,
-            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, near.pe),
+        self.via_host(
+            local.bytes,
+            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, local.pe),
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.
-                near.copy(at, |engine, to| unsafe {
+                local.copy(at, |engine, to| unsafe {
                     engine.write(to, part.as_ptr(), part.len())
                 })
             },
         )
     }
 
-    /// A scope ends, and with it what slices are lent to.
+    /// Called when a scope ends: the slices lent to it go back to the program.
     pub(crate) fn slices_back(&self, completed: &Result<()>) {
         let lent = self.state.wire.slices_lent.take();
-        if let (true, Err(_), Some(side)) = (lent, completed, &self.shared.gpu_streams) {
-            let_go(side, "scope");
+        if let (true, Err(_), Some(streams)) = (lent, completed, &self.shared.gpu_streams) {
+            await_release(streams, "scope");
         }
     }
 
-    /// Has the transport that reaches the object take the slice itself, if it does; tells `carry` whether
+    /// Transfers the slice by the transport that reaches the object, if that carries GPU memory. `carry` gets whether
     /// the program has registered the slice, for longer than this call.
     fn carry_slice<T: Pod>(
         &self,
-        far: Sym<T>,
-        near: &Settled<'_>,
+        remote: Sym<T>,
+        local: &IdleSlice<'_>,
         written: bool,
         carry: impl FnOnce(&Endpoint, RemoteTarget, LocalBuffer, bool) -> Result<()>,
     ) -> Result<bool> {
-        let AccessPath::Lane(via, far) = self.path(near.call, OpKind::Put, far, near.pe)? else {
+        let AccessPath::Lane(endpoint, remote) =
+            self.path(local.call, OpKind::Put, remote, local.pe)?
+        else {
             return Ok(false);
         };
-        if !via.carries_gpu() {
+        if !endpoint.carries_gpu() {
             return Ok(false);
         }
-        let (at, len) = (near.pointer(), near.bytes);
-        let side = LocalBuffer::at(at, len);
-        // The guard that owns the slice is lent with it.
-        if let Some((keyed, _)) = self.key_of(via, at, len).filter(|(keyed, _)| keyed.on_gpu) {
+        let (at, len) = (local.pointer(), local.bytes);
+        let buffer = LocalBuffer::at(at, len);
+        // The slice is lent together with the guard that owns it.
+        if let Some((key, _)) = self.key_of(endpoint, at, len).filter(|(key, _)| key.on_gpu) {
             self.state.wire.slices_lent.set(true);
-            let carried = carry(via, far, side.keyed(keyed), true);
-            return near.carried(carried);
+            let carried = carry(endpoint, remote, buffer.keyed(key), true);
+            return local.carried(carried);
         }
         // SAFETY: the slice is lent to this call.
-        let Some(region) = (unsafe { self.register_for_call(via, at, len, written) }) else {
+        let Some(region) = (unsafe { self.register_for_call(endpoint, at, len, written) }) else {
             return Ok(false);
         };
-        let key = region.key();
-        let keyed = MrKey { key, on_gpu: true };
-        // The registration ends behind what uses it.
-        near.carried(carry(via, far, side.keyed(keyed), false))
+        let key = MrKey {
+            key: region.key(),
+            on_gpu: true,
+        };
+        // The registration ends after the transfer that uses it.
+        local.carried(carry(endpoint, remote, buffer.keyed(key), false))
     }
 }

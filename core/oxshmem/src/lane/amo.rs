@@ -166,7 +166,7 @@ impl Context<'_> {
         if op != AtomicOp::Fetch {
             self.state.wire.gpu_due(via, far);
         }
-        if result.is_none() && self.gathers() {
+        if result.is_none() && self.may_batch() {
             // SAFETY: no local memory takes part.
             return unsafe { self.post_together(call, via, far.pe, posted, leaves) };
         }

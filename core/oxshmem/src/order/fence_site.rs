@@ -1,13 +1,13 @@
-//! Every place where the library inserts an order, by name.
+//! The places where the library inserts an order, by name.
 
 use std::sync::atomic::Ordering;
 
 /// An order that the library inserts where the contract needs one: a processor's fence or ordered
 /// access, a lane's flush, a drain, a GPU's flush.
 ///
-/// The mutation check takes each away in turn ([`Builder::omit`](crate::Builder::omit)) and looks
+/// The mutation check disables each in turn ([`Builder::disable_fence`](crate::Builder::disable_fence)) and checks
 /// that a litmus program notices. That works where memory or lanes are simulated; on real memory
-/// nothing is ever left out.
+/// no order is ever left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FenceSite {
@@ -17,12 +17,12 @@ pub enum FenceSite {
     FenceLoads,
     /// `fence`: a flush of a lane whose guarantees do not keep the order (M17).
     FenceLane,
-    /// `fence`: a flush of an ordered lane, because later operations may take another way to the
+    /// `fence`: a flush of an ordered lane, because later operations may use another path to the
     /// same PE (M17).
     FenceOtherWay,
     /// `quiet`: mapped stores are performed (M19).
     QuietStores,
-    /// `quiet`: a flush of every lane with something outstanding (M19, M27).
+    /// `quiet`: a flush of every lane with operations in flight (M19, M27).
     QuietLane,
     /// A mapped put-with-signal: its data before its signal (M22).
     Signal,
@@ -36,22 +36,22 @@ pub enum FenceSite {
     ReadLane,
     /// A successful wait or test before later reads (M23).
     Wait,
-    /// Mapped stores before what a NIC is told to do.
+    /// Mapped stores before an operation that is posted to a NIC.
     Doorbell,
-    /// Arrival in a collective: earlier stores before the word that tells of it.
+    /// Arrival in a collective: earlier stores before the word that signals it.
     Arrive,
     /// A peer's arrival before later reads.
     Arrived,
-    /// `quiet`: the target flushes what NICs placed in its GPU's memory (M27).
+    /// `quiet`: the target flushes the data that NICs placed in its GPU's memory (M27).
     QuietGpu,
-    /// A wait, test or barrier flushes what NICs placed in this PE's GPU's memory (M27).
+    /// A wait, test or barrier flushes the data that NICs placed in this PE's GPU's memory (M27).
     WaitGpu,
-    /// None: an access that needs no order.
+    /// No order: an access that needs none.
     Nothing,
 }
 
 impl FenceSite {
-    /// All that insert something.
+    /// All sites that insert an order.
     pub const ALL: [FenceSite; 17] = [
         FenceSite::FenceStores,
         FenceSite::FenceLoads,
@@ -72,7 +72,7 @@ impl FenceSite {
         FenceSite::WaitGpu,
     ];
 
-    /// The processor's order that this is, where it is one.
+    /// The processor's memory order of this site, where it has one.
     #[inline(always)]
     pub(crate) const fn order(self) -> Ordering {
         match self {

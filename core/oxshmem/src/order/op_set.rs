@@ -1,5 +1,5 @@
-//! What is outstanding on a lane towards a PE, and whether the lane itself keeps it before what
-//! follows. Everything is derived from [`Guarantees`].
+//! Kinds of operations in flight on a lane towards a PE, and whether the lane itself performs them before later
+//! operations. Everything is derived from [`Guarantees`].
 
 use oxshmem_transport::{Guarantees, MemoryKind};
 
@@ -7,8 +7,8 @@ use oxshmem_transport::{Guarantees, MemoryKind};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpSet(u8);
 
-/// A put (or put-with-signal), an atomic that changes its word, or a message that has the target's
-/// CPU change one.
+/// A put (or put-with-signal), an atomic that changes its word, or a message by which the target's
+/// CPU changes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpKind {
     Put,
@@ -21,7 +21,7 @@ impl OpSet {
     /// Puts to memory of one kind.
     const PUT: u8 = 1;
     const ATOMIC: u8 = 2;
-    /// Messages, which only host memory's CPU serves.
+    /// Messages, which the target's CPU serves, on host memory alone.
     const MESSAGE: u8 = 16;
 
     pub(crate) fn of(class: OpKind, kind: MemoryKind) -> Self {
@@ -50,7 +50,7 @@ impl OpSet {
         self.0 == Self::MESSAGE
     }
 
-    /// The (class, kind) pairs in it.
+    /// The pairs of operation kind and memory kind in it.
     fn pairs(self) -> impl Iterator<Item = (OpKind, MemoryKind)> {
         MemoryKind::ALL
             .into_iter()
@@ -80,7 +80,7 @@ pub(crate) fn preserves_order(
         (OpKind::Atomic, OpKind::Put) => g.atomic_put,
         (OpKind::Atomic, OpKind::Atomic) => g.atomic_atomic,
         (OpKind::Put, OpKind::Message) => g.put_message,
-        // One service takes them in their order; when it does, who else can tell?
+        // Messages to one PE are served in order by one thread; the time of that is not observable.
         (OpKind::Message, OpKind::Message) => true,
         (OpKind::Atomic, OpKind::Message) | (OpKind::Message, _) => false,
     };

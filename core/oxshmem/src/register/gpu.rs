@@ -1,4 +1,4 @@
-//! Slices on a GPU that transports are told of once, for many transfers.
+//! Slices on a GPU, registered once with the transports, for many transfers.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,8 +12,8 @@ use crate::lane::Rail;
 use crate::{Context, CopySource, CopyTarget, Result};
 
 /// A slice of cudarc's, registered with every transport that carries GPU memory: they move data from and to
-/// it directly, nonblocking too, without a registration for each call. Made by [`Context::register_gpu`]; ends
-/// when dropped. It owns the slice, so that no forgotten registration outlives the memory.
+/// it directly, nonblocking too, without a registration for each call. Made by [`Context::register_gpu`]; the registration ends
+/// when it is dropped. It owns the slice, so that no forgotten registration outlives the memory.
 ///
 /// It is not symmetric (M1): it can be no PE's target. cudarc reads it as the slice that it is, and writes it
 /// by [`view_mut`](Self::view_mut).
@@ -46,14 +46,14 @@ impl Context<'_> {
     /// # Errors
     ///
     /// [`Error::Argument`](crate::Error::Argument) if the slice is on another GPU, or the world has no CUDA
-    /// heap. What a transport says that has failed or was closed. One that cannot register such memory (a
-    /// NIC, memory of CUDA's pools) is none: what would go by it goes through host memory.
+    /// heap. The error of a transport that has failed or was closed. A transport that cannot register such memory (a
+    /// NIC, memory of CUDA's pools) causes no error: its transfers go through host memory.
     pub fn register_gpu<T: Pod>(&self, slice: CudaSlice<T>) -> Result<RegisteredGpu<'_, T>> {
         const CALL: &str = "register_gpu";
-        self.check_home(CALL, self.gpu_side(CALL)?, slice.stream())?;
+        self.check_home(CALL, self.gpu_streams(CALL)?, slice.stream())?;
         let (start, _) = driver::DevicePtr::device_ptr(&slice, slice.stream());
         let start = std::ptr::with_exposed_provenance_mut(start as usize);
-        let needs = |via: &Rail| via.carries_gpu() && !via.is_retired();
+        let needs = |rail: &Rail| rail.carries_gpu() && !rail.is_retired();
         // SAFETY: the guard owns the slice, and ends the registration before it.
         let registration =
             unsafe { self.make_known(MemoryKind::Cuda, start, slice.num_bytes(), needs) }?;
@@ -76,7 +76,7 @@ impl<T> RegisteredGpu<'_, T> {
         slice
     }
 
-    /// For what cudarc writes: its copies and kernels.
+    /// A view for writes by cudarc: its copies and kernels.
     pub fn view_mut(&mut self) -> CudaViewMut<'_, T> {
         self.slice.as_view_mut()
     }

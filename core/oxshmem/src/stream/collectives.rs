@@ -1,11 +1,12 @@
-//! Collective calls on streams, over all PEs. Every PE queues the same ones in the same order, on streams
-//! of its choice that are ordered among each other; that is not checked (M36), since the host is gone on
-//! when they run.
+//! Collective calls on streams, over all PEs.
+//!
+//! Every PE queues the same calls in the same order, on streams of its choice that are ordered among each other. That is not
+//! checked (M36), since the host has gone on when they run.
 
 use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 
-use super::gpu_streams::{GpuStreams, Told};
+use super::gpu_streams::{GpuStreams, InCall};
 use crate::collectives::check_apart;
 use crate::wait::WaitsOn;
 use crate::{Error, Fold, Result, Sym, World};
@@ -36,8 +37,8 @@ numbers! {
     half::f16: "f16", false; half::bf16: "bf16", false; f32: "f32", false; f64: "f64", false;
 }
 impl World {
-    /// Completes what this PE has put on this stream; what follows on it begins when all PEs' streams are
-    /// here (M24).
+    /// Completes this PE's puts on this stream; later work on it begins when all PEs' streams have arrived
+    /// (M24).
     #[doc(alias = "nvshmemx_barrier_all_on_stream")]
     pub fn barrier_all_on_stream(&self, stream: &Stream) -> Result<()> {
         self.barrier_on_stream("barrier_all_on_stream", stream)
@@ -51,8 +52,8 @@ impl World {
     }
 
     fn barrier_on_stream(&self, call: &'static str, stream: &Stream) -> Result<()> {
-        let side = self.collective_side(call, stream)?;
-        self.arrive_on_stream(call, side, stream)
+        let streams = self.gpu_streams_of_all(call, stream)?;
+        self.arrive_on_stream(call, streams, stream)
     }
 
     /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same length; they
@@ -66,12 +67,12 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "broadcast_on_stream";
-        let side = self.collective_side(CALL, stream)?;
+        let streams = self.gpu_streams_of_all(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
-        // The root's number, too, is looked at on every PE.
-        let from = self.on_stream(CALL, side, src, root)?;
-        let to = self.on_stream(CALL, side, dst, self.my_pe())?;
-        self.between_arrivals(CALL, side, stream, || {
+        // The root's number, too, is checked on every PE.
+        let from = self.on_stream(CALL, streams, src, root)?;
+        let to = self.on_stream(CALL, streams, dst, self.my_pe())?;
+        self.between_arrivals(CALL, streams, stream, || {
             self.copy_on_stream(CALL, to, from, dst.bytes(), stream)
         })
     }
@@ -86,15 +87,15 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "fcollect_on_stream";
-        let side = self.collective_side(CALL, stream)?;
+        let streams = self.gpu_streams_of_all(CALL, stream)?;
         let each = src.len();
         self.team().check_blocks(CALL, dst, each)?;
         check_apart(CALL, dst, src)?;
-        let from = self.on_stream(CALL, side, src, self.my_pe())?;
+        let from = self.on_stream(CALL, streams, src, self.my_pe())?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
-        self.between_arrivals(CALL, side, stream, || {
-            self.give_on_stream(CALL, side, stream, |_| Ok((place, from)))
+        self.between_arrivals(CALL, streams, stream, || {
+            self.give_on_stream(CALL, streams, stream, |_| Ok((place, from)))
         })
     }
 
@@ -108,17 +109,17 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "alltoall_on_stream";
-        let side = self.collective_side(CALL, stream)?;
+        let streams = self.gpu_streams_of_all(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
         check_apart(CALL, dst, src)?;
         let each = src.len() / self.n_pes();
         self.team().check_blocks(CALL, dst, each)?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
-        self.between_arrivals(CALL, side, stream, || {
-            self.give_on_stream(CALL, side, stream, |pe| {
+        self.between_arrivals(CALL, streams, stream, || {
+            self.give_on_stream(CALL, streams, stream, |pe| {
                 let part = src.range(pe * each..(pe + 1) * each)?;
-                Ok((place, self.on_stream(CALL, side, part, self.my_pe())?))
+                Ok((place, self.on_stream(CALL, streams, part, self.my_pe())?))
             })
         })
     }
@@ -138,7 +139,7 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "reduce_on_stream";
-        let side = self.collective_side(CALL, stream)?;
+        let streams = self.gpu_streams_of_all(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
         if !T::INTEGER && fold.is_bitwise() {
             return Err(Error::Argument {
@@ -146,57 +147,58 @@ impl World {
                 what: format!("{fold:?} is of integers, and {} is none", T::NAME),
             });
         }
-        self.on_stream(CALL, side, src, self.my_pe())?;
-        // Each PE folds one part, and gives it to all: of this PE's part nobody else reads or writes the
-        // source, so that it may be the destination.
+        self.on_stream(CALL, streams, src, self.my_pe())?;
+        // Each PE folds one part, and puts it to all: nobody else reads or writes the source of this PE's part,
+        // so that it may be the destination.
         let (pes, me) = (self.n_pes(), self.my_pe());
         let cut = |pe: usize| (src.len() as u128 * pe as u128 / pes as u128) as usize;
         let (start, end) = (cut(me), cut(me + 1));
         let (mine, source) = (dst.range(start..end)?, src.range(start..end)?);
-        let out = self.on_stream(CALL, side, mine, me)?;
-        let Some(heaps) = side.heaps_table() else {
+        let out = self.on_stream(CALL, streams, mine, me)?;
+        let Some(heaps) = streams.heaps_table() else {
             return Err(self.not_mapped(CALL, me));
         };
-        self.between_arrivals(CALL, side, stream, || {
+        self.between_arrivals(CALL, streams, stream, || {
             if start < end {
                 let sources = (heaps, pes as u32, source.offset());
                 let elements = (end - start) as u64;
                 // SAFETY: the table and all heaps are mapped for the GPU while the world lives; the places
                 // are aligned for the type, and `out` is a source or apart, as was checked.
                 let queued = unsafe {
-                    side.reductions
+                    streams
+                        .reductions
                         .reduce(stream, (fold, T::NAME), out, sources, elements)
                 };
-                queued.told(CALL)?;
+                queued.in_call(CALL)?;
             }
-            self.give_on_stream(CALL, side, stream, |_| Ok((mine, out)))
+            self.give_on_stream(CALL, streams, stream, |_| Ok((mine, out)))
         })
     }
 
-    /// The GPU's side, where all PEs' GPUs reach each other and all PEs live.
-    fn collective_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
-        let side = self.side(call, stream)?;
-        if let Err(why) = &side.collective {
+    /// The GPU of this world, if all PEs' GPUs reach each other and all PEs live.
+    fn gpu_streams_of_all(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
+        let streams = self.gpu_streams_for(call, stream)?;
+        if let Err(why) = &streams.collective {
             return Err(Error::Unreachable {
                 call,
                 from: self.my_pe(),
-                pe: side.unreached().unwrap_or(self.my_pe()),
+                pe: streams.unreached().unwrap_or(self.my_pe()),
                 why: format!("{why}; use the calls without a stream"),
             });
         }
         // Acknowledged or not: it would be waited for.
         self.refuse_after_loss(call, WaitsOn::Everyone)?;
-        Ok(side)
+        Ok(streams)
     }
 
-    /// Queues an arrival: the stream goes on when all PEs' streams have come to theirs.
+    /// Queues an arrival: the stream goes on when all PEs' streams have arrived.
     fn arrive_on_stream(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         stream: &Stream,
     ) -> Result<()> {
-        let Some((table, epoch)) = side.barrier_words() else {
+        let Some((table, epoch)) = streams.barrier_words() else {
             return Err(self.not_mapped(call, self.my_pe()));
         };
         let members = (self.n_pes() as u32, self.my_pe() as u32);
@@ -204,39 +206,40 @@ impl World {
         // mapped for the GPU while the world lives; the ending words live as long, and the world waits for
         // its streams before they are freed.
         let queued = unsafe {
-            side.gpu
+            streams
+                .gpu
                 .kernels
-                .barrier(stream, table, members, epoch, side.stop())
+                .barrier(stream, table, members, epoch, streams.stop())
         };
-        queued.told(call)
+        queued.in_call(call)
     }
 
-    /// Queues what follows when all have come, and goes before any goes on.
+    /// Queues work between two arrivals: all have arrived before it, and none goes on before it is done.
     fn between_arrivals(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         stream: &Stream,
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.arrive_on_stream(call, side, stream)?;
+        self.arrive_on_stream(call, streams, stream)?;
         queue()?;
-        self.arrive_on_stream(call, side, stream)
+        self.arrive_on_stream(call, streams, stream)
     }
 
-    /// Gives each PE what `part` says, from where it says.
-    /// It begins with the next PE, so that not all give to one at the same time.
+    /// Puts to each PE the object that `part` gives, from the address that it gives.
+    /// It begins with the next PE, so that not all put to one at the same time.
     fn give_on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuStreams,
+        streams: &GpuStreams,
         stream: &Stream,
         part: impl Fn(usize) -> Result<(Sym<T>, DevicePtr)>,
     ) -> Result<()> {
         let (pes, me) = (self.n_pes(), self.my_pe());
         for pe in (1..=pes).map(|step| (me + step) % pes) {
             let (place, from) = part(pe)?;
-            let to = self.on_stream(call, side, place, pe)?;
+            let to = self.on_stream(call, streams, place, pe)?;
             self.copy_on_stream(call, to, from, place.bytes(), stream)?;
         }
         Ok(())

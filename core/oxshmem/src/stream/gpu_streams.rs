@@ -1,4 +1,4 @@
-//! What a world has for its GPU: the context, the kernels, where every PE's heap is mapped for the GPU,
+//! The GPU of a world: its context, its kernels, the mappings of every PE's heap for it,
 //! and the library's own words in GPU memory.
 
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::gpu::cuda::Gpu;
 use crate::peer::OnGpu;
 use crate::{Error, Result, Sym};
 
-/// How long the first writes to this PE's own words may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long work on streams may take after all PEs have come to the world's end.
-const LAST: Duration = Duration::from_secs(60);
+/// The longest time that the first writes to this PE's own words may take.
+const INIT_LIMIT: Duration = Duration::from_secs(20);
+/// The longest time that work on streams may take after all PEs have come to the world's end.
+const FINALIZE_LIMIT: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
 /// The call that ends a world.
-pub(super) const END: &str = "finalize";
+pub(super) const FINALIZE: &str = "finalize";
 
-/// The word that ends what waits on this world's streams, in page-locked memory.
+/// The word that ends the waits on this world's streams, in page-locked memory.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct StopWord {
     memory: Pinned,
 }
 
-impl Ending {
-    fn new(context: &Context) -> oxshmem_cuda::Result<Ending> {
+impl StopWord {
+    fn new(context: &Context) -> oxshmem_cuda::Result<StopWord> {
         let memory = Pinned::new(context, size_of::<u32>(), &PinnedOptions::default())?;
-        Ok(Ending { memory })
+        Ok(StopWord { memory })
     }
 
     fn set(&self, value: u32) {
-        // SAFETY: the word is aligned to a page, and CPU and GPU use it by atomics.
+        // SAFETY: the word is aligned to a page, and CPU and GPU access it by atomics.
         let word = unsafe { AtomicU32::from_ptr(self.memory.as_ptr().cast()) };
         word.store(value, Ordering::Release);
     }
@@ -52,7 +52,7 @@ impl Ending {
     fn stop(&self) -> Stop {
         Stop {
             stop: self.memory.device_ptr(),
-            // Whether a wait was ended is asked of nobody: all that follows a loss is refused.
+            // Nobody asks whether a wait was ended: all calls after a loss are refused.
             status: DevicePtr::from_raw(0),
         }
     }
@@ -60,19 +60,19 @@ impl Ending {
 
 /// The library's own words in each PE's GPU heap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own {
+pub(crate) struct GpuSyncWords {
     words: Sym<u8>,
     pes: usize,
 }
 
-impl Own {
-    /// Bytes that they take in a job of so many PEs.
+impl GpuSyncWords {
+    /// The bytes that they take in a job of `pes` PEs.
     pub(crate) const fn bytes(pes: usize) -> usize {
         (3 * pes + 1) * WORD
     }
 
-    pub(crate) const fn new(words: Sym<u8>, pes: usize) -> Own {
-        Own { words, pes }
+    pub(crate) const fn new(words: Sym<u8>, pes: usize) -> GpuSyncWords {
+        GpuSyncWords { words, pes }
     }
 
     /// One word for each PE, which it writes when it arrives.
@@ -80,17 +80,17 @@ impl Own {
         self.words.offset() as usize
     }
 
-    /// How many barriers this PE has passed.
+    /// The number of barriers that this PE has passed.
     fn epoch(self) -> usize {
         self.arrivals() + self.pes * WORD
     }
 
-    /// Where each PE's arrivals are.
+    /// The addresses of each PE's arrivals.
     fn arrivals_of(self) -> usize {
         self.epoch() + WORD
     }
 
-    /// Where each PE's heap begins.
+    /// The addresses of each PE's heap.
     fn heaps(self) -> usize {
         self.arrivals_of() + self.pes * WORD
     }
@@ -101,65 +101,66 @@ impl Own {
 pub(crate) struct GpuStreams {
     pub gpu: Gpu,
     pub reductions: Arc<Reductions>,
-    pub ending: Arc<Ending>,
-    own: Own,
+    pub stop_word: Arc<StopWord>,
+    sync_words: GpuSyncWords,
     me: usize,
     /// By PE; none where its memory is not mapped for this GPU.
     heaps: Vec<Option<OnGpu>>,
-    /// Why collective calls cannot go on streams, if they cannot: the same on every PE.
+    /// The reason why collective calls cannot use streams, if they cannot: the same on every PE.
     pub collective: Result<(), String>,
-    /// Streams may have work that uses it.
+    /// Whether streams may have work that uses it.
     used: AtomicBool,
 }
 
 impl GpuStreams {
-    /// Writes this PE's own words. The caller sees to it that all PEs have done so before any goes on.
+    /// Writes this PE's own words. The caller ensures that all PEs have done so before any goes on.
     pub(crate) fn new(
         gpu: Gpu,
-        own: Own,
+        sync_words: GpuSyncWords,
         me: usize,
         heaps: Vec<Option<OnGpu>>,
     ) -> Result<GpuStreams> {
-        Self::make(gpu, own, me, heaps).told("init")
+        Self::make(gpu, sync_words, me, heaps).in_call("init")
     }
 
     fn make(
         gpu: Gpu,
-        own: Own,
+        sync_words: GpuSyncWords,
         me: usize,
         heaps: Vec<Option<OnGpu>>,
     ) -> oxshmem_cuda::Result<GpuStreams> {
-        let side = GpuStreams {
+        let streams = GpuStreams {
             reductions: Arc::new(Reductions::load(&gpu.context)?),
-            ending: Arc::new(Ending::new(&gpu.context)?),
+            stop_word: Arc::new(StopWord::new(&gpu.context)?),
             gpu,
-            own,
+            sync_words,
             me,
             heaps,
             collective: Ok(()),
             used: AtomicBool::new(false),
         };
-        side.write_own()?;
-        Ok(side)
+        streams.write_sync_words()?;
+        Ok(streams)
     }
 
-    /// The arrivals and the epoch are 0, the tables say where the others are.
-    fn write_own(&self) -> oxshmem_cuda::Result<()> {
-        let Some(mine) = self.address(self.me, self.own.arrivals()) else {
+    /// Writes 0 to the arrivals and the epoch, and the others' addresses to the tables.
+    fn write_sync_words(&self) -> oxshmem_cuda::Result<()> {
+        let Some(mine) = self.address(self.me, self.sync_words.arrivals()) else {
             return Ok(());
         };
-        let mut words = vec![0_u64; self.own.pes + 1];
+        let mut words = vec![0_u64; self.sync_words.pes + 1];
         let of_all = |offset: usize| {
-            (0..self.own.pes).map(move |pe| self.address(pe, offset).map_or(0, |at| at.as_raw()))
+            (0..self.sync_words.pes)
+                .map(move |pe| self.address(pe, offset).map_or(0, |at| at.as_raw()))
         };
-        words.extend(of_all(self.own.arrivals()));
+        words.extend(of_all(self.sync_words.arrivals()));
         words.extend(of_all(0));
         let bytes = size_of_val(words.as_slice());
         let stream = Stream::new(&self.gpu.context, &StreamOptions::default())?;
         // SAFETY: as many bytes of this PE's own heap are the library's, from `mine` on, and nobody uses
         // them yet; the words live until the copy is done.
         unsafe { stream.copy(mine, DevicePtr::from_host(words.as_ptr()), bytes)? };
-        let done = stream.synchronize_within(PATIENCE);
+        let done = stream.synchronize_within(INIT_LIMIT);
         if done.is_err() {
             // The copy may still read them.
             std::mem::forget(words);
@@ -167,7 +168,7 @@ impl GpuStreams {
         done
     }
 
-    /// Where byte `offset` of a PE's GPU heap is, as this PE's GPU has it, if it has.
+    /// The address of byte `offset` of a PE's GPU heap for this PE's GPU, if it is mapped.
     #[inline]
     pub(crate) fn address(&self, pe: usize, offset: usize) -> Option<DevicePtr> {
         let heap = self.heaps.get(pe)?.as_ref()?;
@@ -180,7 +181,7 @@ impl GpuStreams {
     }
 
     pub(crate) fn stop(&self) -> Stop {
-        self.ending.stop()
+        self.stop_word.stop()
     }
 
     /// Queues a signal's update of a word in a heap that is mapped for this GPU.
@@ -194,58 +195,57 @@ impl GpuStreams {
     ) -> Result<()> {
         // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
         let queued = unsafe { self.gpu.kernels.signal(stream, word, value, op) };
-        queued.told(call)
+        queued.in_call(call)
     }
 
     /// The tables and words of the barrier: every PE's arrivals, and this PE's epoch. This PE's heap is
     /// mapped where collective calls are possible.
     pub(crate) fn barrier_words(&self) -> Option<(DevicePtr, DevicePtr)> {
-        let table = self.address(self.me, self.own.arrivals_of())?;
-        Some((table, self.address(self.me, self.own.epoch())?))
+        let table = self.address(self.me, self.sync_words.arrivals_of())?;
+        Some((table, self.address(self.me, self.sync_words.epoch())?))
     }
 
     /// The table of every PE's heap.
     pub(crate) fn heaps_table(&self) -> Option<DevicePtr> {
-        self.address(self.me, self.own.heaps())
+        self.address(self.me, self.sync_words.heaps())
     }
 
-    /// Waits for all that is queued, and ends what waits on streams if that takes too long: then nothing waits on them
-    /// any more until [`Ending::resume`]. For the end of the world, which every PE has come to.
+    /// Waits for all queued work, and ends the waits on streams if that takes too long: then nothing waits on them
+    /// any more until [`StopWord::resume`]. For the end of the world, which every PE has come to.
     pub(crate) fn end(&self) -> Result<()> {
         if !self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if self.runs_out(END, LAST)? {
+        if self.drained_within(FINALIZE, FINALIZE_LIMIT)? {
             self.used.store(false, Ordering::Relaxed);
             return Ok(());
         }
-        self.ending.end();
-        let ended = self.runs_out(END, LAST)?;
+        self.stop_word.end();
+        let ended = self.drained_within(FINALIZE, FINALIZE_LIMIT)?;
         self.used.store(!ended, Ordering::Relaxed);
         Err(Error::Gpu {
-            call: END,
+            call: FINALIZE,
             why: format!(
-                "work on this PE's streams was not done within {LAST:?} after all PEs had come to the \
+                "work on this PE's streams was not done within {FINALIZE_LIMIT:?} after all PEs had come to the \
                  end: its waits were ended; call World::synchronize on every stream before"
             ),
         })
     }
 
-    /// Waits until all of the context's streams are done, so long at most; gives whether they are.
-    pub(crate) fn runs_out(&self, call: &'static str, within: Duration) -> Result<bool> {
-        let (told, heard) = std::sync::mpsc::channel();
+    /// Waits until all of the context's streams are done, for at most `within`. Gives whether they are.
+    pub(crate) fn drained_within(&self, call: &'static str, within: Duration) -> Result<bool> {
+        let (done, is_done) = std::sync::mpsc::channel();
         let context = self.gpu.context.clone();
-        // The driver's call has no deadline; a thread that it keeps is left behind.
+        // The driver's call has no deadline; a thread that it blocks is left behind.
         let waiting = std::thread::Builder::new().spawn(move || {
-            let done = context.beside_captures(|| context.synchronize());
-            let _ = told.send(done);
+            let _ = done.send(context.beside_captures(|| context.synchronize()));
         });
         waiting.map_err(|error| Error::Gpu {
             call,
             why: format!("no thread to wait for the GPU: {error}"),
         })?;
-        match heard.recv_timeout(within) {
-            Ok(done) => done.map(|()| true).told(call),
+        match is_done.recv_timeout(within) {
+            Ok(done) => done.map(|()| true).in_call(call),
             Err(_) => Ok(false),
         }
     }
@@ -255,32 +255,32 @@ impl GpuStreams {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// A stream is given work.
+    /// Notes that a stream gets work.
     pub(crate) fn note_used(&self) {
         self.used.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for GpuStreams {
-    /// A world that is given up may have work on streams yet: what that uses stays, until the process ends.
+    /// A world that was not finalized may still have work on streams: the memory that it uses stays, until the process ends.
     fn drop(&mut self) {
         if self.used.load(Ordering::Relaxed) {
-            self.ending.end();
+            self.stop_word.end();
             let heaps = std::mem::take(&mut self.heaps);
             let kernels = (self.gpu.clone(), Arc::clone(&self.reductions));
-            std::mem::forget((Arc::clone(&self.ending), heaps, kernels));
+            std::mem::forget((Arc::clone(&self.stop_word), heaps, kernels));
         }
     }
 }
 
-/// What the driver says, as a call tells it.
-pub(crate) trait Told<R> {
-    /// In the words of this call.
-    fn told(self, call: &'static str) -> Result<R>;
+/// The driver's errors as those of a call.
+pub(crate) trait InCall<R> {
+    /// The same result; its error names the call.
+    fn in_call(self, call: &'static str) -> Result<R>;
 }
 
-impl<R> Told<R> for oxshmem_cuda::Result<R> {
-    fn told(self, call: &'static str) -> Result<R> {
+impl<R> InCall<R> for oxshmem_cuda::Result<R> {
+    fn in_call(self, call: &'static str) -> Result<R> {
         self.map_err(|error| Error::Gpu {
             call,
             why: error.to_string(),

@@ -1,5 +1,4 @@
-//! Slices of cudarc's as this PE's side of an operation on a stream; and symmetric memory as cudarc takes
-//! it.
+//! Slices of cudarc's as the local operand of an operation on a stream; and symmetric memory as a slice for cudarc.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,37 +11,38 @@ use oxshmem_cuda::cudarc::driver::{
 };
 use oxshmem_cuda::{DevicePtr, Event, Stream, interop};
 
-use super::RUN_OUT;
-use super::gpu_streams::{GpuStreams, Told};
+use super::DRAIN_LIMIT;
+use super::gpu_streams::{GpuStreams, InCall};
 use crate::copies::LocalOperand;
 use crate::{Result, Sym, World, report};
 
 impl World {
-    /// Queues what an operation does with its near side, given its address, when that side is as long as
-    /// `far`. On the GPU it comes after what was done to a slice, and what is done to it later after it.
-    pub(super) fn with_near<T: Pod>(
+    /// Queues an operation, given the address of its local operand, if that is as long as
+    /// `remote`. On the GPU it comes after earlier work on a slice, and before later work on it.
+    pub(super) fn with_local_operand<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuStreams,
-        far: Sym<T>,
-        near: LocalOperand<'_, T>,
+        streams: &GpuStreams,
+        remote: Sym<T>,
+        local: LocalOperand<'_, T>,
         stream: &Stream,
         queue: impl FnOnce(DevicePtr) -> Result<()>,
     ) -> Result<()> {
-        let mut slice = match near {
+        let mut slice = match local {
             LocalOperand::Symmetric(sym) => {
-                self.check_pair(call, far, sym)?;
-                return queue(self.on_stream(call, side, sym, self.my_pe())?);
+                self.check_pair(call, remote, sym)?;
+                return queue(self.on_stream(call, streams, sym, self.my_pe())?);
             }
             LocalOperand::Slice(slice) => slice,
         };
-        self.check_slice(call, side, far, &slice)?;
-        let home = interop::stream(slice.home()).told(call)?;
-        let ordered = home.as_raw() == stream.as_raw() || stream.is_capturing().told(call)?;
-        // Had before anything is queued, so that what is queued can be waited for.
-        let event = match ordered {
-            true => None,
-            false => Some(Event::new(stream.context()).told(call)?),
+        self.check_slice(call, streams, remote, &slice)?;
+        let home = interop::stream(slice.home()).in_call(call)?;
+        let ordered = home.as_raw() == stream.as_raw() || stream.is_capturing().in_call(call)?;
+        // Made before anything is queued, so that queued work can be waited for.
+        let event = if ordered {
+            None
+        } else {
+            Some(Event::new(stream.context()).in_call(call)?)
         };
         let then = |first: &Stream, then: &Stream| {
             event.as_ref().map_or(Ok(()), |event| {
@@ -51,13 +51,13 @@ impl World {
             })
         };
         let at = slice.begin(call)?;
-        then(&home, stream).told(call)?;
+        then(&home, stream).in_call(call)?;
         let queued = queue(at);
-        // Also if that failed: part of it may have been queued.
+        // Also if `queue` failed: a part may have been queued.
         let followed = then(stream, &home);
         if followed.is_err() {
             // The program may free the slice when this returns.
-            let ended = stream.synchronize_within(RUN_OUT);
+            let ended = stream.synchronize_within(DRAIN_LIMIT);
             ended.unwrap_or_else(|error| {
                 let what = "a slice's stream can neither be told to wait nor be waited for";
                 report::warn(&format!("{what}: {error}"));
@@ -65,11 +65,11 @@ impl World {
         }
         slice.end();
         queued?;
-        followed.told(call)
+        followed.in_call(call)
     }
 
-    /// This PE's own copy of an object in GPU memory, for cudarc's copies and kernels. `stream` is what
-    /// cudarc takes as its stream. Peers may write it at any time, as symmetric memory is.
+    /// This PE's own copy of an object in GPU memory, for cudarc's copies and kernels. cudarc takes `stream` as
+    /// its stream. Peers may write it at any time, as symmetric memory is.
     ///
     /// # Errors
     ///
@@ -80,9 +80,9 @@ impl World {
         stream: &Arc<CudaStream>,
     ) -> Result<GpuView<'w, T>> {
         const CALL: &str = "gpu_view";
-        let ours = interop::stream(stream).told(CALL)?;
-        let side = self.side(CALL, &ours)?;
-        let at = self.on_stream(CALL, side, sym, self.my_pe())?;
+        let ours = interop::stream(stream).in_call(CALL)?;
+        let streams = self.gpu_streams_for(CALL, &ours)?;
+        let at = self.on_stream(CALL, streams, sym, self.my_pe())?;
         Ok(GpuView {
             at: at.as_raw(),
             len: sym.len(),
@@ -94,8 +94,7 @@ impl World {
 }
 
 /// This PE's own copy of a symmetric object in GPU memory, as a device slice of cudarc's: for its copies,
-/// and for `launch_builder(..).arg(&view)`. It has no events of its own: streams that use it are ordered
-/// by the program.
+/// and for `launch_builder(..).arg(&view)`. It has no events of its own: the program orders the streams that use it.
 #[derive(Debug)]
 pub struct GpuView<'w, T> {
     at: CUdeviceptr,
