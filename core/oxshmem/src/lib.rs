@@ -63,6 +63,7 @@ pub mod fuzzing;
 mod goodbye;
 mod gpu;
 mod growth;
+mod handle;
 mod hang;
 mod lane;
 pub mod launch;

@@ -1,19 +1,17 @@
-//! Put and get, contiguous and strided, and the checks of handles. All calls follow M3 to M7, M15 and M16.
+//! Put and get, contiguous and strided. All calls follow M3 to M7, M15 and M16.
 //!
 //! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`crate::lane`).
 
-use std::sync::atomic::Ordering;
-
 use bytemuck::Pod;
-use oxshmem_transport::MemoryKind;
 
+use crate::context::Context;
+use crate::error::Result;
 use crate::mapped::{HostMemory, Span};
-use crate::order::{FenceSite, OpKind};
+use crate::order::FenceSite;
 use crate::place::placed;
-use crate::shared::Shared;
 use crate::simulated::HostSpan;
 use crate::strided::Blocks;
-use crate::{Context, Error, Result, Sym};
+use crate::sym::Sym;
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
@@ -459,165 +457,5 @@ impl Context<'_> {
     ) -> Result<()> {
         // SAFETY: `bytes` is borrowed for the call.
         unsafe { self.get_raw_by_path(call, bytes.as_mut_ptr(), bytes.len(), src, pe, false) }
-    }
-
-    /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's
-    /// number in the world, which the slow path uses.
-    pub(crate) fn check<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-        pe: usize,
-    ) -> Result<usize> {
-        self.shared.check_object(self.tag, call, sym, elements)?;
-        let Some(in_world) = self.in_world(pe) else {
-            return Err(Error::NoSuchPe {
-                call,
-                pe,
-                size: self.n_pes(),
-            });
-        };
-        self.point();
-        Ok(in_world)
-    }
-
-    /// [`Shared::check_own`], of this context's world.
-    pub(crate) fn check_own<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-    ) -> Result<()> {
-        self.shared.check_own(self.tag, call, sym, elements)
-    }
-
-    /// Refuses two objects of one copy unless they have one length, and are the same object or do not overlap.
-    #[inline]
-    pub(crate) fn check_pair<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-    ) -> Result<()> {
-        if dst.len() != src.len() {
-            return Err(Error::Argument {
-                call,
-                what: format!(
-                    "destination has {} elements, source {}; make them equal",
-                    dst.len(),
-                    src.len()
-                ),
-            });
-        }
-        let apart = dst.offset().abs_diff(src.offset()) >= dst.bytes() as u64;
-        if dst.tag() == src.tag() && dst.offset() != src.offset() && !apart {
-            return Err(Error::Argument {
-                call,
-                what: "destination and source overlap in part; use one object or two apart".into(),
-            });
-        }
-        Ok(())
-    }
-
-    /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
-    #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
-        debug_assert_eq!(sym.tag(), self.tag);
-        self.shared.own(sym)
-    }
-
-    /// [`own`](Self::own), refused in GPU memory, which the host cannot load (M4).
-    pub(crate) fn own_in_host_memory<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-    ) -> Result<HostSpan<'_>> {
-        match self.kind_of(sym) {
-            Some(MemoryKind::Host) => Ok(self.own(sym)),
-            Some(_) => Err(on_gpu(call, sym)),
-            None => Err(Error::Foreign { call }),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_on_host<T: Pod>(&self, sym: Sym<T>) -> bool {
-        self.kind_of(sym) == Some(MemoryKind::Host)
-    }
-
-    /// The address by which transports know this PE's own copy, together with its region's key. In GPU
-    /// memory it means nothing to the CPU, nor to transports that do not carry such memory.
-    pub(crate) fn local_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
-        let base = match &self.shared.gpu {
-            Some((base, _)) if sym.tag() != self.tag => base.load(Ordering::Relaxed),
-            _ => self.own_base().as_ptr(),
-        };
-        base.wrapping_add(sym.offset() as usize)
-    }
-}
-
-impl Shared {
-    /// Refuses handles of other worlds than the one with this tag, and ranges that leave the object. Gives the
-    /// kind of its memory.
-    fn check_object<T: Pod>(
-        &self,
-        tag: u32,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-    ) -> Result<MemoryKind> {
-        let Some(kind) = sym.kind_in(tag) else {
-            return Err(Error::Foreign { call });
-        };
-        if elements > sym.len() {
-            return Err(Error::OutOfRange {
-                call,
-                start: 0,
-                end: elements,
-                len: sym.len(),
-            });
-        }
-        if self.config.check {
-            self.check_live(kind, call, sym)?;
-        }
-        Ok(kind)
-    }
-
-    /// [`Context::check`] of an object that this PE's CPU has to load or store: it cannot in GPU memory (M4).
-    pub(crate) fn check_own<T: Pod>(
-        &self,
-        tag: u32,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-    ) -> Result<()> {
-        let kind = self.check_object(tag, call, sym, elements)?;
-        self.point();
-        match kind {
-            MemoryKind::Host => Ok(()),
-            _ => Err(on_gpu(call, sym)),
-        }
-    }
-
-    /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
-    #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
-        let simulation = self.simulation.as_ref();
-        let (offset, bytes) = (sym.offset(), sym.bytes());
-        if let Some(span) = simulation.and_then(|s| s.at(OpKind::Put, self.me, offset, bytes)) {
-            return HostSpan::Simulated(span);
-        }
-        // SAFETY: by Sym's invariant the range lies within this PE's own heap, which is kept mapped whole.
-        let span = unsafe { Span::new(self.own.base().add(sym.offset() as usize), sym.bytes()) };
-        HostSpan::Mapped(span)
-    }
-}
-
-/// The refusal of an object in GPU memory where the CPU has to load or store it (M4).
-#[cold]
-pub(crate) fn on_gpu<T: Pod>(call: &'static str, sym: Sym<T>) -> Error {
-    Error::GpuMemory {
-        call,
-        offset: sym.offset(),
     }
 }

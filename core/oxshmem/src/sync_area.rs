@@ -11,11 +11,11 @@
 
 use oxshmem_transport::Width;
 
+use crate::handle::on_gpu;
 use crate::lane::{AccessPath, LocalBuffer};
 use crate::mapped::HostMemory;
 use crate::order::{FenceSite, OpKind};
 use crate::park::Parker;
-use crate::rma::on_gpu;
 use crate::team::{CallInfo, Group, JobShape, Layout, Pool, SlotBudget, TeamState};
 use crate::world::NicAtomics;
 use crate::{Context, Result, Sym, World};

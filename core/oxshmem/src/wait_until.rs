@@ -206,7 +206,7 @@ impl<T: Waitable> Set<'_, T> {
 
 macro_rules! families {
     ($($(#[$doc:meta])* { $(#[$example:meta])* } $wait:ident $wait_vector:ident $test:ident $test_vector:ident
-       -> $wait_out:ty, $test_out:ty, $load_acquire:expr, $empty:expr, $test_of:expr;)*) => {$(
+       -> $wait_out:ty, $test_out:ty, $poll:expr, $empty:expr, $test_of:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// `skip[i]` leaves word i out. Waits.
@@ -218,7 +218,7 @@ macro_rules! families {
         ) -> Result<$wait_out> {
             let set = word_set(self, stringify!($wait), words, skip, cmp, Values::One(value))?;
             if set.is_empty() { return Ok($empty) }
-            wait_set(self, &set, $load_acquire)
+            wait_set(self, &set, $poll)
         }
 
         $(#[$doc])*
@@ -230,7 +230,7 @@ macro_rules! families {
         ) -> Result<$wait_out> {
             let set = word_set(self, stringify!($wait_vector), words, skip, cmp, Values::Each(values))?;
             if set.is_empty() { return Ok($empty) }
-            wait_set(self, &set, $load_acquire)
+            wait_set(self, &set, $poll)
         }
 
         $(#[$doc])*
@@ -502,7 +502,7 @@ fn word_set<'a, T: Waitable>(
 fn wait_set<T: Waitable, R>(
     of: &impl Waiter,
     set: &Set<'_, T>,
-    load_acquire: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
+    poll: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
 ) -> Result<R> {
     let describe = || set.reason_words();
     let reason = WaitReason {
@@ -510,7 +510,7 @@ fn wait_set<T: Waitable, R>(
         needs: WaitsOn::AnyPeer,
         describe: &describe,
     };
-    let found = wait_in_call(of, &reason, || load_acquire(set, of.shared()))?;
+    let found = wait_in_call(of, &reason, || poll(set, of.shared()))?;
     of.shared().see_gpu_data()?;
     Ok(found)
 }

@@ -198,7 +198,7 @@ fn inlined_are_words_alone_and_only_where_the_library_would_do_an_instruction_or
         compile("inline.c", name, &flags)
     };
     let usual = program("inline", &[]);
-    // Which has a copy of the library's pointer.
+    // It has a copy of the library's pointer.
     let fixed = program("inline-fixed", &["-no-pie"]);
     let other = program("inline-other", &["-DOXSHMEM_DIRECT_VERSION=1"]);
     let calls = |program: &Path, calls: &str, level: &str| {
@@ -563,7 +563,7 @@ fn both_libraries_have_all_names_and_no_others() {
     // The linker's own, of sections.
     shared.retain(|name| !name.starts_with("__st"));
     let mut all = names();
-    // What inlined calls read.
+    // The table that inlined calls read.
     all.insert("oxshmem_inline".into());
     for found in [shared, archive] {
         let differ: Vec<_> = found.symmetric_difference(&all).cloned().collect();
@@ -818,7 +818,7 @@ fn pes_that_differ_all_hear_of_it() {
             ("active set of too many", "shmem_fcollect64: "),
             ("active set of differing numbers", "shmem_long_sum_to_all: "),
             ("allocation of differing sizes", "shmem_malloc: "),
-            // Who finalizes meets the others in the world.
+            // A PE that finalizes meets the others in the world.
             ("no team, in the world", "shmem_finalize: "),
         ] {
             let output = job(pes, &program).arg(what).output().unwrap();

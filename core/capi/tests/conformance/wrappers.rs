@@ -1,4 +1,4 @@
-//! What an installation has beside the library: `oshcc`, `oshrun`, pages, and what finds it for other tools.
+//! The parts of an installation beside the library: `oshcc`, `oshrun`, pages, and the files by which other tools find it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
