@@ -11,13 +11,13 @@ use bytemuck::Pod;
 use oxshmem_heap::{Allocator, Segment};
 use oxshmem_transport::{Memory, MemoryKind};
 
+use crate::collectives::signature::CallSignature;
 use crate::gpu::GpuMemory;
 use crate::lane::{Extents, Rail};
 use crate::live_block_cache::Live;
 use crate::place::placed;
 use crate::shared::Shared;
 use crate::sym::NIC;
-use crate::sync_area::CallSignature;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
 

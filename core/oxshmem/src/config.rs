@@ -10,7 +10,7 @@ use oxshmem_heap::HugePages;
 use oxshmem_transport::Variable;
 use tracing_subscriber::filter::Targets;
 
-use crate::collectives::Choices;
+use crate::collectives::select::Choices;
 use crate::log;
 use crate::registry::{self, Spec};
 use crate::route::{Nics, Rules};

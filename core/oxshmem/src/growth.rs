@@ -9,9 +9,9 @@ use std::sync::Arc;
 use oxshmem_bootstrap::{HexBytes, exchange};
 use oxshmem_transport::{MemoryKind, RegionId};
 
+use crate::collectives::signature::CallSignature;
 use crate::lane::{Extents, Rail};
 use crate::setup::DESCRIPTOR_DEADLINE;
-use crate::sync_area::CallSignature;
 use crate::{Error, Result, World};
 
 /// How a heap grows on every PE alike.
@@ -81,7 +81,7 @@ impl World {
             return Ok(());
         }
         let imported = self.exchange_pieces(kind, published as usize);
-        self.together(call, digest.and(GROWN), imported, words)?;
+        self.arrive(call, digest.and(GROWN), imported, words)?;
         growth.published.set(now);
         Ok(())
     }

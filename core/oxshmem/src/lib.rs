@@ -54,7 +54,6 @@ mod context;
 mod control;
 mod copies;
 mod counter;
-mod dissemination;
 mod error;
 mod futex;
 #[cfg(any(fuzzing, test))]
@@ -62,6 +61,7 @@ mod futex;
 pub mod fuzzing;
 mod goodbye;
 mod gpu;
+mod group;
 mod growth;
 mod handle;
 mod hang;
@@ -95,7 +95,6 @@ mod stats;
 mod stream;
 mod strided;
 mod sym;
-mod sync_area;
 mod team;
 pub mod testing;
 mod topology;
@@ -107,8 +106,11 @@ mod world;
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 #[cfg(target_arch = "x86_64")]
-pub use collectives::LongDouble;
-pub use collectives::{CollectiveAlgorithm, CollectiveChoice, Reducible};
+pub use collectives::long_double::LongDouble;
+pub use collectives::{
+    fold::Reducible,
+    select::{CollectiveAlgorithm, CollectiveChoice},
+};
 pub use config::{Atomics, MemoryModel, variables};
 pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
 pub use copies::{CopySource, CopyTarget};

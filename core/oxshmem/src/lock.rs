@@ -1,12 +1,12 @@
-//! Locks among the PEs (OpenSHMEM 1.5, 9.11): a queue in which each PE waits on a word of its own.
+//! Locks among the PEs (OpenSHMEM 1.5, 9.11): MCS locks, in whose queue each PE waits on a word of its own.
 //!
 //! One copy of the lock, which its offset picks, has the number of the last PE in the queue. A PE that
-//! finds another there tells it its own number and sleeps until that one hands over. So PEs come in the
-//! order in which they asked, a release wakes one of them, and nobody asks again and again over a
+//! finds another there gives it its own number and sleeps until that one hands over. So PEs come in the
+//! order in which they asked, a release wakes one of them, and no PE polls over the
 //! network. All words are of 32 bits: their atomics are CPUs', wherever those of 64 are (M29).
 //!
-//! The steps, and what happens when one of them fails, are in [`queue`]; who cannot go on breaks the lock
-//! for all ([`broken`]). Nothing is entered before `last` is swapped, so that a PE to which that is refused (it has
+//! The steps, and the consequences when one of them fails, are in [`mcs_lock`]. A PE that cannot go on breaks the lock
+//! for all ([`broken`]). The first step swaps `last`, so that a PE to which that is refused (it has
 //! no such atomics there) leaves the lock as it was.
 
 mod broken;
@@ -18,21 +18,23 @@ use oxshmem_transport::{AtomicOp, Width};
 
 pub(crate) use self::broken::{Broken, BrokenLocks};
 use self::mcs_lock::{HOLDS, LockWords};
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::futex::Kernel;
 use crate::hang::WaitedFor;
 use crate::mapped::HostMemory;
 use crate::order::FenceSite;
 use crate::park;
 use crate::place::placed;
+use crate::sym::Sym;
 use crate::wait::{WaitReason, WaitsOn};
-use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
-    /// Takes a lock, waiting until the PEs that asked before have let it go.
+    /// Acquires a lock, waiting until the PEs that asked before have released it.
     ///
     /// `lock` is one word in host memory that was zero on every PE before its first use and that
-    /// nothing else touches. What its last holder wrote before [`clear_lock`](Self::clear_lock) is
-    /// there. It belongs to the PE, so its threads, each on a context of its own, must not take it at once.
+    /// nothing else touches. The last holder's writes before its [`clear_lock`](Self::clear_lock) are
+    /// visible. The lock belongs to the PE, so its threads, each on a context of its own, must not acquire it at once.
     ///
     /// # Errors
     ///
@@ -69,43 +71,43 @@ impl Context<'_> {
 
     fn set_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "set_lock";
-        let _traced = self.traced(CALL);
+        let _span = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
-        if !mcs_lock::take(&lock)? {
+        if !mcs_lock::acquire(&lock)? {
             return Err(Error::Argument {
                 call: CALL,
                 what: "this PE has the lock already, and would wait for itself; clear it first"
                     .into(),
             });
         }
-        self.has(&lock)
+        self.acquired(&lock)
     }
 
-    /// Takes a lock if it is free; gives whether this call has taken it. Does not wait.
+    /// Acquires a lock if it is free; gives whether this call has acquired it. Does not wait.
     ///
     /// # Errors
     ///
-    /// As [`set_lock`](Self::set_lock) of a broken lock; who has it already gets false.
+    /// As [`set_lock`](Self::set_lock) of a broken lock. A PE that has it already gets false.
     #[doc(alias = "shmem_test_lock")]
     #[track_caller]
     pub fn test_lock(&self, lock: Sym<u64>) -> Result<bool> {
         placed(|| {
             let lock = self.lock_words("test_lock", lock)?;
-            let taken = mcs_lock::take_if_free(&lock)?;
-            if taken {
-                self.has(&lock)?;
+            let acquired = mcs_lock::try_acquire(&lock)?;
+            if acquired {
+                self.acquired(&lock)?;
             }
-            Ok(taken)
+            Ok(acquired)
         })
     }
 
-    /// Completes what was issued on this context ([`quiet`](Self::quiet)), then lets a lock go to the PE that has
+    /// Completes what was issued on this context ([`quiet`](Self::quiet)), then releases a lock to the PE that has
     /// waited longest.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if this PE does not have it. [`Error::PeerLost`] of the quiet: the lock is let go,
-    /// and what was written on PEs that live is there. After any other error the lock is broken (see
+    /// [`Error::Argument`] if this PE does not have it. [`Error::PeerLost`] of the quiet: the lock is released,
+    /// and writes to PEs that live are complete. After any other error the lock is broken (see
     /// [`set_lock`](Self::set_lock)). So nobody waits for a PE whose `clear_lock` has failed.
     #[doc(alias = "shmem_clear_lock")]
     #[track_caller]
@@ -115,9 +117,9 @@ impl Context<'_> {
 
     fn clear_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "clear_lock";
-        let _traced = self.traced(CALL);
+        let _span = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
-        if lock.look() & HOLDS == 0 {
+        if lock.load_own() & HOLDS == 0 {
             lock.check_intact()?;
             return Err(Error::Argument {
                 call: CALL,
@@ -127,16 +129,16 @@ impl Context<'_> {
         let lost = match self.quiet() {
             Ok(()) => Ok(()),
             // The error does not tell whether all else was completed.
-            Err(lost @ Error::PeerLost { .. }) if self.quiet_to_the_living().is_ok() => Err(lost),
+            Err(lost @ Error::PeerLost { .. }) if self.quiet_to_living().is_ok() => Err(lost),
             Err(error) => return Err(lock.breaks(error)),
         };
         mcs_lock::release(&lock)?;
         lost
     }
 
-    fn quiet_to_the_living(&self) -> Result<()> {
-        let losses = &self.shared.liveness;
-        let living = (0..self.n_pes()).filter(|&pe| !losses.is_lost(pe));
+    fn quiet_to_living(&self) -> Result<()> {
+        let liveness = &self.shared.liveness;
+        let living = (0..self.n_pes()).filter(|&pe| !liveness.is_lost(pe));
         self.pe_quiet(&living.collect::<Vec<_>>())
     }
 
@@ -152,7 +154,7 @@ impl Context<'_> {
         self.check_own(call, lock, 1)?;
         let halves: Sym<u32> = lock.at(0)?.cast()?;
         Ok(Lock {
-            world: self,
+            context: self,
             call,
             home: (lock.offset() / size_of::<u64>() as u64 % self.n_pes() as u64) as usize,
             last: halves.at(0)?,
@@ -160,8 +162,8 @@ impl Context<'_> {
         })
     }
 
-    /// This PE has taken the lock.
-    fn has(&self, lock: &Lock<'_>) -> Result<()> {
+    /// Orders later reads behind the acquisition.
+    fn acquired(&self, lock: &Lock<'_>) -> Result<()> {
         if self.ordered {
             return Ok(());
         }
@@ -177,9 +179,9 @@ impl Context<'_> {
 
 /// One lock, in one call.
 struct Lock<'w> {
-    world: &'w Context<'w>,
+    context: &'w Context<'w>,
     call: &'static str,
-    /// The PE whose copy has the end of the queue.
+    /// The PE whose copy has the tail of the queue.
     home: usize,
     last: Sym<u32>,
     own: Sym<u32>,
@@ -196,19 +198,19 @@ fn numbered(number: u32) -> usize {
 }
 
 impl Lock<'_> {
-    /// This PE's own word; what its setter did before is seen.
-    fn look(&self) -> u32 {
-        let own = self.world.own(self.own);
+    /// This PE's own word. The writes of its setter before are visible.
+    fn load_own(&self) -> u32 {
+        let own = self.context.own(self.own);
         own.load_word(Width::W32, FenceSite::Wait) as u32
     }
 
     fn update(&self, op: AtomicOp, on: Sym<u32>, to: u32, from: u32, pe: usize) -> Result<u32> {
         let (to, from) = (to.into(), from.into());
-        let old = self.world.rmw(self.call, op, on, to, from, pe)?;
+        let old = self.context.rmw(self.call, op, on, to, from, pe)?;
         Ok(old as u32)
     }
 
-    /// A step at the home failed, if it did: broken is the lock where the step may have been performed.
+    /// Breaks the lock if a step at the home failed, where the step may have been performed.
     fn at_home(&self, done: Result<u32>) -> Result<u32> {
         done.map_err(|error| match error {
             Error::Unsupported { .. } | Error::Unreachable { .. } => error,
@@ -216,11 +218,11 @@ impl Lock<'_> {
         })
     }
 
-    /// The lock is broken for all, because of this error; gives it.
+    /// Breaks the lock for all, because of this error; gives it.
     #[cold]
     fn breaks(&self, error: Error) -> Error {
-        let broken = Broken::of(self.world.my_pe(), &error);
-        let locks = &self.world.shared.broken_locks;
+        let broken = Broken::of(self.context.my_pe(), &error);
+        let locks = &self.context.shared.broken_locks;
         locks.note(self.last.offset(), broken);
         error
     }
@@ -230,12 +232,12 @@ impl LockWords for Lock<'_> {
     type Error = Error;
 
     fn me(&self) -> u32 {
-        number(self.world.my_pe())
+        number(self.context.my_pe())
     }
 
     fn check_intact(&self) -> Result<()> {
         let offset = self.last.offset();
-        match self.world.shared.broken_locks.find(offset) {
+        match self.context.shared.broken_locks.find(offset) {
             None => Ok(()),
             Some(broken) => Err(broken.error(self.call, offset)),
         }
@@ -250,9 +252,9 @@ impl LockWords for Lock<'_> {
         self.at_home(self.update(AtomicOp::Swap, self.last, to, 0, self.home))
     }
 
-    fn lives(&self, pe: u32) -> Result<()> {
+    fn check_alive(&self, pe: u32) -> Result<()> {
         let pe = numbered(pe);
-        if self.world.shared.liveness.is_lost(pe) {
+        if self.context.shared.liveness.is_lost(pe) {
             let call = self.call;
             return Err(self.breaks(Error::PeerLost { call, pe }));
         }
@@ -260,17 +262,17 @@ impl LockWords for Lock<'_> {
     }
 
     fn own_word(&self) -> Result<u32> {
-        Ok(self.look())
+        Ok(self.load_own())
     }
 
     fn clear_own(&self) -> Result<()> {
-        let cleared = self.update(AtomicOp::Swap, self.own, 0, 0, self.world.my_pe());
+        let cleared = self.update(AtomicOp::Swap, self.own, 0, 0, self.context.my_pe());
         cleared.map(drop).map_err(|error| self.breaks(error))
     }
 
     fn await_own(&self, bits: u32, whom: u32) -> Result<u32> {
-        let (world, pe, offset) = (self.world, numbered(whom), self.last.offset());
-        let tell = || match bits {
+        let (context, pe, offset) = (self.context, numbered(whom), self.last.offset());
+        let describe = || match bits {
             HOLDS => {
                 let what = "which it or a PE before it in the queue has";
                 let what = format!("the lock at offset {offset}, {what}");
@@ -284,32 +286,35 @@ impl LockWords for Lock<'_> {
         let reason = WaitReason {
             call: self.call,
             needs: WaitsOn::Predecessor(pe),
-            describe: &tell,
+            describe: &describe,
         };
-        // Who hands over rings, if it maps this PE; who says that it is next does so within moments.
-        let bell = match bits {
-            HOLDS => world.parker(pe).and_then(|_| world.parker(world.my_pe())),
+        // A PE that hands over wakes this one, if it maps it; one that is next says so within moments.
+        let area = &context.shared.sync_area;
+        let parker = match bits {
+            HOLDS => area
+                .parker(context, pe)
+                .and_then(|_| area.parker(context, context.my_pe())),
             _ => None,
         };
-        let waited = world.wait(&reason, bell, || match self.look() {
+        let waited = context.wait(&reason, parker, || match self.load_own() {
             own if own & bits != 0 => Some(Ok(own)),
             _ => self.check_intact().err().map(Err),
         });
         waited.unwrap_or_else(|error| Err(self.breaks(error)))
     }
 
-    fn tell(&self, pe: u32, bits: u32) -> Result<()> {
+    fn set_bits(&self, pe: u32, bits: u32) -> Result<()> {
         let pe = numbered(pe);
         // One that fetches has been performed when it returns; an error is this call's.
-        let told = self.update(AtomicOp::Or, self.own, bits, 0, pe);
-        told.map_err(|error| self.breaks(error))?;
+        let set = self.update(AtomicOp::Or, self.own, bits, 0, pe);
+        set.map_err(|error| self.breaks(error))?;
         if bits == HOLDS
-            && pe != self.world.my_pe()
-            && let Some(bell) = self.world.parker(pe)
+            && pe != self.context.my_pe()
+            && let Some(parker) = self.context.shared.sync_area.parker(self.context, pe)
         {
-            // Orders the word before the look at the sleepers (park::ring).
+            // Orders the word before the load of the waiters (park::unpark_all).
             fence(Ordering::SeqCst);
-            park::unpark_all(bell, &Kernel);
+            park::unpark_all(parker, &Kernel);
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ use self::wireup::{Agreed, RailSet, Wireup, WireupShared, agree_on_routes, reach
 use crate::alloc::Heap;
 #[cfg(feature = "cuda")]
 use crate::alloc::OWN;
+use crate::collectives::slots::mailbox::Mailbox;
+use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
 use crate::config::{self, Atomics, Config};
 use crate::control::{ControlRequest, ControlRequests, Message};
 use crate::gpu::GpuFlushes;
@@ -58,8 +60,6 @@ use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::{GpuStreams, GpuSyncWords};
-use crate::sync_area::{SyncArea, SyncAreaPlan};
-use crate::team::Mailbox;
 use crate::trace::{Trace, Track};
 use crate::world::{NicAtomics, Overrides, ProgramMemory};
 use crate::{Error, Result, Sym, Visibility, World, goodbye, report, statics, trace, world};
@@ -255,6 +255,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
             among: given.active_sets,
             // What the library keeps for itself is no less where the program wants little.
             limit: offered.max(LEAST_PLANNED) as usize,
+            choices: config.collectives,
         },
         check: config.check,
     };

@@ -9,6 +9,8 @@ use oxshmem_heap::Mapping;
 use oxshmem_transport::{MemoryKind, Schedule};
 
 use crate::alloc::Heap;
+use crate::collectives::slots::mailbox::Mailbox;
+use crate::collectives::sync_area::SyncArea;
 use crate::config::Config;
 use crate::control::ControlRequests;
 use crate::gpu::GpuFlushes;
@@ -26,8 +28,6 @@ use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::{gpu_streams::GpuStreams, gpu_teardown::GpuTeardown};
-use crate::sync_area::SyncArea;
-use crate::team::Mailbox;
 use crate::trace::Trace;
 use crate::world::ProgramMemory;
 use crate::{Error, Result, Sym, Visibility};

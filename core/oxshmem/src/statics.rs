@@ -6,8 +6,8 @@
 use bytemuck::Pod;
 use linkme::distributed_slice;
 
+use crate::collectives::signature::CallSignature;
 use crate::place::placed;
-use crate::sync_area::CallSignature;
 use crate::{Context, Error, Result, Sym};
 
 /// Every template of the program.

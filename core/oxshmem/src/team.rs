@@ -1,31 +1,19 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
-mod active_set;
-mod call;
+mod collectives;
+mod creation;
 mod detached;
-mod eager;
-mod explain;
-mod group;
-mod hierarchy;
-mod mailbox;
-mod proposal;
-mod slots;
-mod split;
-mod state;
+mod world;
 
 use std::fmt;
 
-pub(crate) use self::call::{CallInfo, CollectiveCall};
 pub use self::detached::{AttachedTeam, DetachedTeam};
-pub(crate) use self::group::Group;
-pub(crate) use self::hierarchy::HostGroups;
-pub(crate) use self::mailbox::Mailbox;
-use self::proposal::SlotProposal;
-pub(crate) use self::slots::{Pool, SlotBudget};
-pub(crate) use self::state::{JobShape, Layout, TeamState};
+use crate::collectives::call::CallInfo;
+use crate::collectives::signature::CallSignature;
+use crate::collectives::team::TeamState;
+use crate::context::{Context, ContextOptions};
+use crate::error::{Error, Result};
 use crate::place::placed;
-use crate::sync_area::CallSignature;
-use crate::{Context, ContextOptions, Error, Result, World};
 
 /// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
 ///
@@ -98,7 +86,7 @@ use crate::{Context, ContextOptions, Error, Result, World};
 #[doc(alias = "shmem_team_t")]
 pub struct Team<'w> {
     /// The context that it is bound to.
-    pub(crate) world: &'w Context<'w>,
+    context: &'w Context<'w>,
     held: Held<'w>,
     config: TeamConfig,
 }
@@ -113,10 +101,10 @@ pub struct TeamConfig {
 }
 
 enum Held<'w> {
-    /// One that is always there, or that a [`DetachedTeam`] has.
-    Always(&'w TeamState),
-    /// One that was made, and can be destroyed.
-    Made(Box<TeamState>),
+    /// A permanent team, or one that a [`DetachedTeam`] has.
+    Borrowed(&'w TeamState),
+    /// A team that was made, and can be destroyed.
+    Owned(Box<TeamState>),
 }
 
 impl fmt::Debug for Team<'_> {
@@ -124,7 +112,7 @@ impl fmt::Debug for Team<'_> {
         f.debug_struct("Team")
             .field("pe", &self.my_pe())
             .field("pes", &self.n_pes())
-            .field("members", &self.core().members)
+            .field("members", &self.state().members)
             .finish()
     }
 }
@@ -132,65 +120,34 @@ impl fmt::Debug for Team<'_> {
 /// Whether both are one team, not just teams of the same PEs.
 impl PartialEq for Team<'_> {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.core(), other.core())
+        std::ptr::eq(self.state(), other.state())
     }
 }
 impl Eq for Team<'_> {}
 
-impl World {
-    /// The team of all PEs, with their numbers in the world.
-    #[doc(alias("SHMEM_TEAM_WORLD", "NVSHMEM_TEAM_WORLD", "MPI_COMM_WORLD"))]
-    #[must_use]
-    pub fn team(&self) -> Team<'_> {
-        Team::always(self, &self.shared.sync_area.all)
-    }
-
-    /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
-    /// those of its host, or this one alone where one of them does not map another, and in checked mode.
-    #[doc(alias("SHMEM_TEAM_SHARED", "NVSHMEM_TEAM_SHARED", "NVSHMEMX_TEAM_NODE"))]
-    #[doc(alias = "MPI_Comm_split_type")]
-    #[must_use]
-    pub fn shared_team(&self) -> Team<'_> {
-        Team::always(self, &self.shared.sync_area.shared)
-    }
-
-    /// [`bindings::team_room`](crate::bindings::team_room).
-    pub(crate) fn team_room(&self) -> usize {
-        self.shared.sync_area.pool.room().splits().len()
-    }
-}
-
 impl<'w> Team<'w> {
-    fn always(world: &'w Context<'w>, core: &'w TeamState) -> Self {
+    /// A team that is always there.
+    fn permanent(context: &'w Context<'w>, state: &'w TeamState) -> Self {
         Team {
-            world,
-            held: Held::Always(core),
+            context,
+            held: Held::Borrowed(state),
             config: TeamConfig::default(),
         }
     }
 
-    /// A new one in a slot that all members have reserved, given what they told of themselves together.
-    fn made(
-        world: &'w Context<'w>,
-        members: Group,
-        (slot, told): (usize, &SlotProposal),
-    ) -> Result<Self> {
-        let internal = &world.shared.sync_area;
-        let core = internal
-            .pool
-            .acquire(slot, members, told.mapped, told.epoch)?
-            .on_hosts(internal.hosts.as_deref());
-        Ok(Team {
-            world,
-            held: Held::Made(Box::new(core)),
+    /// A new team.
+    fn owned(context: &'w Context<'w>, state: TeamState) -> Self {
+        Team {
+            context,
+            held: Held::Owned(Box::new(state)),
             config: TeamConfig::default(),
-        })
+        }
     }
 
-    pub(crate) fn core(&self) -> &TeamState {
+    pub(crate) fn state(&self) -> &TeamState {
         match &self.held {
-            Held::Always(core) => core,
-            Held::Made(core) => core,
+            Held::Borrowed(state) => state,
+            Held::Owned(state) => state,
         }
     }
 
@@ -198,14 +155,14 @@ impl<'w> Team<'w> {
     #[doc(alias("shmem_team_my_pe", "nvshmem_team_my_pe", "MPI_Comm_rank"))]
     #[must_use]
     pub fn my_pe(&self) -> usize {
-        self.core().members.me()
+        self.state().members.me()
     }
 
     /// Number of PEs in the team.
     #[doc(alias("shmem_team_n_pes", "nvshmem_team_n_pes", "MPI_Comm_size"))]
     #[must_use]
     pub fn n_pes(&self) -> usize {
-        self.core().members.len()
+        self.state().members.len()
     }
 
     /// The number that PE `pe` of this team has in another team; none if one of the two does not have it, or
@@ -214,16 +171,16 @@ impl<'w> Team<'w> {
     #[doc(alias = "MPI_Group_translate_ranks")]
     #[must_use]
     pub fn translate(&self, pe: usize, to: &Team<'_>) -> Option<usize> {
-        if self.world.tag != to.world.tag {
+        if self.context.tag != to.context.tag {
             return None;
         }
         // No team has the number that stands for none.
-        to.core().members.rank_of(self.core().members.pe(pe))
+        to.state().members.rank_of(self.state().members.pe(pe))
     }
 
     /// The numbers in the world of the team's PEs, in its order.
     pub fn world_pes(&self) -> impl Iterator<Item = usize> + '_ {
-        self.core().members.pes()
+        self.state().members.pes()
     }
 
     /// What was said about the team's use.
@@ -245,8 +202,10 @@ impl<'w> Team<'w> {
     /// none of the room for those that are kept. The same on all members.
     #[must_use]
     pub fn is_for_one_call(&self) -> bool {
-        let room = self.world.shared.sync_area.pool.room();
-        self.core().slot().is_some_and(|slot| room.is_passing(slot))
+        let budget = self.context.shared.sync_area.pool.budget();
+        self.state()
+            .slot()
+            .is_some_and(|slot| budget.is_passing(slot))
     }
 
     /// Makes a context for operations towards the team's PEs, by their numbers in the team. Not collective.
@@ -258,7 +217,7 @@ impl<'w> Team<'w> {
     #[doc(alias = "shmem_team_create_ctx")]
     #[track_caller]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        placed(|| self.core().context(self.world, options))
+        placed(|| create_context(self.state(), self.context, options))
     }
 
     /// Ends the team and gives its room back. Collective over the team, whose members have ended their
@@ -277,28 +236,32 @@ impl<'w> Team<'w> {
 
     fn destroy_inner(self) -> Result<()> {
         const CALL: &str = "team destroy";
-        let Held::Made(core) = self.held else {
+        let Held::Owned(state) = self.held else {
             return Err(Error::Argument {
                 call: CALL,
                 what: "this team is always there, and ends with the world".into(),
             });
         };
-        let call = CallInfo {
+        let info = CallInfo {
             name: CALL,
-            digest: const { CallSignature::of(CALL) },
+            signature: const { CallSignature::of(CALL) },
             words: &|| "team destroy()".into(),
         };
-        let mut turn = core.turn(self.world, call, None);
-        turn.arrive(Ok(()))?;
-        // That all came, and that nobody gave the call up, whose word would come late.
-        turn.part()?;
-        // Each word that was sent to this PE in this epoch it has heard, and by that all before: nothing
-        // is on its way any more.
-        turn.clean();
-        if let Some(slot) = core.slot() {
-            let pool = &self.world.shared.sync_area.pool;
-            pool.release(slot, turn.epoch());
-        }
-        Ok(())
+        let area = &self.context.shared.sync_area;
+        area.begin(self.context, &state, info, None).destroy()
     }
+}
+
+/// Makes a context for operations towards a team's members, by their numbers in the team. The caller says how long it
+/// lives: no longer than the team.
+fn create_context<'c>(
+    team: &TeamState,
+    of: &Context<'_>,
+    options: ContextOptions,
+) -> Result<Context<'c>> {
+    if std::ptr::eq(team, &raw const of.shared.sync_area.all) {
+        return of.context_of(None, options);
+    }
+    let pes = team.members.pes().map(|pe| pe as u32).collect();
+    of.context_of(Some(&pes), options)
 }

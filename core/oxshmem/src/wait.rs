@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use crate::futex::Kernel;
+use crate::group::Group;
 use crate::hang::{self, WaitedFor};
 use crate::park::{self, Parker};
 use crate::place::placed;
 use crate::shared::Shared;
-use crate::team::Group;
 use crate::trace::Waiting;
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};

@@ -580,10 +580,10 @@ impl World {
         self.heap(MemoryKind::Cuda).free_all();
         if drained.is_ok() {
             // Nobody writes to it before all have come to the next collective call.
-            for team in self.shared.sync_area.pool.empty() {
+            for team in self.shared.sync_area.pool.release_all() {
                 self.own(team).zero();
             }
-            self.shared.sync_area.shared.begin_anew(self);
+            self.shared.sync_area.shared.reset(self);
             self.shared.bootstrap.rest(true);
         }
         drained.and(streams)
@@ -618,7 +618,7 @@ impl World {
         if self.inner.linger {
             goodbye::is_said(&self.shared.bootstrap);
         }
-        self.last_together(self.quiet())?;
+        self.arrive_in_finalize(self.quiet())?;
         // The words of that arrival itself may be on their way still.
         let drained = match self.is_idle() {
             true => Ok(()),

@@ -68,7 +68,7 @@ impl LockWords for Replay<'_> {
     fn swap_last(&self, to: u32) -> Result<u32, Paused> {
         self.ask(Step::Swap { to })
     }
-    fn lives(&self, pe: u32) -> Result<(), Paused> {
+    fn check_alive(&self, pe: u32) -> Result<(), Paused> {
         self.ask(Step::Lives { pe }).map(drop)
     }
     fn own_word(&self) -> Result<u32, Paused> {
@@ -80,7 +80,7 @@ impl LockWords for Replay<'_> {
     fn await_own(&self, bits: u32, whom: u32) -> Result<u32, Paused> {
         self.ask(Step::Await { bits, whom })
     }
-    fn tell(&self, pe: u32, bits: u32) -> Result<(), Paused> {
+    fn set_bits(&self, pe: u32, bits: u32) -> Result<(), Paused> {
         self.ask(Step::Tell { pe, bits }).map(drop)
     }
 }
@@ -214,8 +214,8 @@ fn replay(at: usize, call: Call, answers: &[u32]) -> Result<bool, Step> {
         next: Cell::new(None),
     };
     let given = match call {
-        Call::Take => mcs_lock::take(&replay),
-        Call::TakeIfFree => mcs_lock::take_if_free(&replay),
+        Call::Take => mcs_lock::acquire(&replay),
+        Call::TakeIfFree => mcs_lock::try_acquire(&replay),
         Call::LetGo => mcs_lock::release(&replay).map(|()| true),
     };
     given.map_err(|Paused| replay.next.get().unwrap())

@@ -24,7 +24,7 @@ use dissemination::{Dissemination, Round, SyncSlot};
 use park::{Futex, Parker};
 use primitive::{AtomicU32, Ordering};
 
-#[path = "../src/dissemination.rs"]
+#[path = "../src/collectives/dissemination.rs"]
 mod dissemination;
 #[path = "../src/park.rs"]
 mod park;
@@ -176,16 +176,16 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn slot(&self, of: usize, mail: SyncSlot) -> &AtomicU64 {
-        &self.members[of].slots[(self.epoch & 1) as usize][mail.slot as usize]
+    fn slot(&self, of: usize, slot: SyncSlot) -> &AtomicU64 {
+        &self.members[of].slots[(self.epoch & 1) as usize][slot.index as usize]
     }
 }
 
 impl dissemination::SyncWords for Words<'_> {
     type Error = ();
 
-    fn tell(&self, mail: SyncSlot, word: u64) -> Result<(), ()> {
-        let slot = self.slot(mail.member as usize, mail);
+    fn signal(&self, slot: SyncSlot, word: u64) -> Result<(), ()> {
+        let slot = self.slot(slot.member as usize, slot);
         slot.store(word, Ordering::Release);
         Ok(())
     }
@@ -197,15 +197,15 @@ impl dissemination::SyncWords for Words<'_> {
         park::unpark_all(pe.bell(), &pe.kernel);
     }
 
-    fn await_signal(&self, mail: SyncSlot) -> Result<u64, ()> {
-        self.wait(dissemination::ARRIVES, mail, || {
-            let word = self.load_acquire(mail);
+    fn await_signal(&self, slot: SyncSlot) -> Result<u64, ()> {
+        self.wait(dissemination::ARRIVES, slot, || {
+            let word = self.load_acquire(slot);
             dissemination::accepts(word, self.epoch).then_some(word)
         })
     }
 
-    fn load_acquire(&self, mail: SyncSlot) -> u64 {
-        self.slot(self.me, mail).load(Ordering::Acquire)
+    fn load_acquire(&self, slot: SyncSlot) -> u64 {
+        self.slot(self.me, slot).load(Ordering::Acquire)
     }
 
     fn wait<R>(
@@ -275,7 +275,7 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
 fn among(rounds: Vec<Vec<Round>>, run: impl Fn(&[Member], usize) + Copy + 'static) {
     let pes = rounds.len();
     let mails = rounds.iter().flatten().flat_map(|round| &round.receives);
-    let slots = mails.map(|mail| mail.slot as usize + 1).max().unwrap();
+    let slots = mails.map(|slot| slot.index as usize + 1).max().unwrap();
     let members: Arc<Vec<Member>> = Arc::new(
         rounds
             .into_iter()
@@ -400,7 +400,7 @@ fn m36_of_who_gives_an_exchange_up_all_hear() {
                 Err(()) => {
                     assert_eq!(me, 1);
                     let word = dissemination::word(1, dissemination::ABORTED);
-                    dissemination::signal(&words, round.sends.iter().copied(), word).unwrap();
+                    dissemination::signal_all(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });
@@ -432,7 +432,7 @@ fn m37_of_whom_one_has_left_none_reads_in_an_exchange_that_goes_well() {
                     assert_eq!(me, 1);
                     given.store(7, Ordering::Relaxed);
                     let word = dissemination::word(1, dissemination::ABORTED);
-                    dissemination::signal(&words, round.sends.iter().copied(), word).unwrap();
+                    dissemination::signal_all(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });
@@ -450,13 +450,16 @@ fn without_the_fence_a_pe_sleeps_through_an_exchange() {
 #[test]
 fn what_one_host_knows_reaches_the_other_by_one_word() {
     bounded(2, || {
-        let radixes = dissemination::HierarchicalRadix { near: 2, across: 2 };
+        let radixes = dissemination::HierarchicalRadix {
+            on_host: 2,
+            across: 2,
+        };
         let groups = [vec![0, 1], vec![2]];
         let places = [(0, 0), (0, 1), (1, 0)];
-        let rounds = places.map(|mine| radixes.by_host(&groups, mine));
+        let rounds = places.map(|mine| radixes.rounds_by_host(&groups, mine));
         let mut mails = rounds.iter().flatten().flat_map(|round| &round.receives);
-        assert!(mails.all(|mail| (mail.slot as usize) < radixes.slots(2, 2)));
-        let far = |round: &&Round| round.sends.iter().any(|mail| mail.member == 2);
+        assert!(mails.all(|slot| (slot.index as usize) < radixes.slots(2, 2)));
+        let far = |round: &&Round| round.sends.iter().any(|slot| slot.member == 2);
         assert_eq!(rounds[..2].iter().flatten().filter(far).count(), 1);
         barriers(rounds.into(), &[5]);
     });

@@ -1,34 +1,34 @@
-//! The types that reductions take, and what each fold does with them.
+//! The types of reductions, and the arithmetic of each fold.
 
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
 use oxshmem_transport::Fold;
 
-/// A type that reductions and scans take: integers, floats, [`f16`](struct@f16) and [`bf16`], complex floats.
+/// A type of reductions and scans: integers, floats, [`f16`](struct@f16) and [`bf16`], complex floats.
 ///
-/// Integers wrap. [`Fold::And`], [`Fold::Or`] and [`Fold::Xor`] are of integers alone; [`Fold::Min`] and
-/// [`Fold::Max`] are of all but complex numbers, and take the other where one is not a number. `f16` and
-/// `bf16` are folded in `f32`, and rounded once: where a reduction goes host by host, once on each and then once more, and of few bytes of 32
-/// hosts or more once between.
+/// Integers wrap. [`Fold::And`], [`Fold::Or`] and [`Fold::Xor`] are for integers alone. [`Fold::Min`] and
+/// [`Fold::Max`] are for all but complex numbers, and give the other value where one is not a number. `f16` and
+/// `bf16` are folded in `f32`, and rounded once. A reduction that goes host by host rounds once on each host and then once
+/// more; one of few bytes of 32 hosts or more rounds once between.
 pub trait Reducible: Pod + FoldOps {}
 
 /// A fold of values into others, element by element.
 pub type Folder<T> = fn(&mut [<T as FoldOps>::Wide], &[T]);
 
-/// How a type is folded. Not to be named outside of the library.
+/// The arithmetic of a type. Not to be named outside of the library.
 pub trait FoldOps: Sized {
-    /// What it is folded in.
+    /// The type in which it is folded.
     type Wide: Copy;
     /// Its name.
     const NAME: &'static str;
-    /// The same value.
+    /// The same value in that type.
     fn widen(self) -> Self::Wide;
     /// The nearest value.
     fn narrow(wide: Self::Wide) -> Self;
-    /// What folds values; none if the type has no such fold.
+    /// The function that folds values; none if the type has no such fold.
     fn folder(fold: Fold) -> Option<Folder<Self>>;
-    /// What a fold of nothing gives, if the type has that fold.
+    /// The result of a fold of nothing, if the type has that fold.
     fn identity(fold: Fold) -> Self;
 }
 
@@ -166,7 +166,7 @@ macro_rules! complex {
 }
 complex!(f32 f64);
 
-/// Values that are folded one after the other.
+/// An accumulator of values that are folded one after the other.
 pub(crate) struct Folded<T: Reducible> {
     wide: Vec<T::Wide>,
     folder: Folder<T>,
@@ -174,12 +174,12 @@ pub(crate) struct Folded<T: Reducible> {
 }
 
 impl<T: Reducible> Folded<T> {
-    /// Up to `most` at a time. None if the type has no such fold.
-    pub(crate) fn new(fold: Fold, most: usize) -> Option<Self> {
+    /// An accumulator of up to `max` values at a time. None if the type has no such fold.
+    pub(crate) fn new(fold: Fold, max: usize) -> Option<Self> {
         let identity = T::identity(fold);
         Some(Folded {
             folder: T::folder(fold)?,
-            wide: vec![identity.widen(); most],
+            wide: vec![identity.widen(); max],
             identity,
         })
     }
@@ -201,8 +201,8 @@ impl<T: Reducible> Folded<T> {
         (self.folder)(&mut self.wide, values);
     }
 
-    /// What came of it.
-    pub(crate) fn give(&self, into: &mut [T]) {
+    /// Writes the result.
+    pub(crate) fn write_to(&self, into: &mut [T]) {
         for (value, wide) in into.iter_mut().zip(&self.wide) {
             *value = T::narrow(*wide);
         }
@@ -224,7 +224,7 @@ mod tests {
                 let mut out = values.to_vec();
                 folded.start_empty();
                 folded.add(values);
-                folded.give(&mut out);
+                folded.write_to(&mut out);
                 assert_eq!(out, values, "{fold:?} of {}", T::NAME);
             }
         }
@@ -247,7 +247,7 @@ mod tests {
             folded.add(&[f16::from_f32(0.75)]);
         }
         let mut out = [f16::ZERO];
-        folded.give(&mut out);
+        folded.write_to(&mut out);
         assert_eq!(out[0].to_f32(), 2054.0);
     }
 
@@ -257,7 +257,7 @@ mod tests {
         folded.start(&[f32::NAN, 3.0]);
         folded.add(&[1.0, f32::NAN]);
         let mut out = [0.0; 2];
-        folded.give(&mut out);
+        folded.write_to(&mut out);
         assert_eq!(out, [1.0, 3.0]);
     }
 }

@@ -5,10 +5,9 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 use oxshmem_transport::Fold;
 
-use super::Reducible;
-use super::fold::{FoldOps, Folder, each};
+use super::fold::{FoldOps, Folder, Reducible, each};
 
-/// C's `long double` on x86-64: 80 bits in 16 bytes, of which the last 6 mean nothing.
+/// C's `long double` on x86-64: 80 bits in 16 bytes. The last 6 bytes mean nothing.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C, align(16))]
 pub struct LongDouble([u8; 16]);
@@ -37,7 +36,7 @@ macro_rules! with_both {
     ($a:expr, $b:expr, $instruction:literal) => {{
         let (a, b) = (&$a, &$b);
         let mut out = LongDouble([0; 16]);
-        // SAFETY: each pointer is to 16 bytes; what is loaded is taken off the stack of registers again.
+        // SAFETY: each pointer is to 16 bytes; the stack of registers is as empty afterwards as before.
         unsafe {
             x87!(
                 "fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", $instruction, "fstp tbyte ptr [{out}]";
@@ -71,7 +70,7 @@ impl LongDouble {
         with_both!(self, other, "fmulp st(1), st")
     }
 
-    /// Whether it is less than another: not if one is no number.
+    /// Whether it is less than another. No if one is not a number.
     fn is_less(self, than: Self) -> bool {
         let less: u8;
         // SAFETY: both pointers are to 16 bytes.
@@ -90,16 +89,18 @@ impl LongDouble {
     }
 
     fn min(self, other: Self) -> Self {
-        match self.is_nan() || other.is_less(self) {
-            true => other,
-            false => self,
+        if self.is_nan() || other.is_less(self) {
+            other
+        } else {
+            self
         }
     }
 
     fn max(self, other: Self) -> Self {
-        match self.is_nan() || self.is_less(other) {
-            true => other,
-            false => self,
+        if self.is_nan() || self.is_less(other) {
+            other
+        } else {
+            self
         }
     }
 }

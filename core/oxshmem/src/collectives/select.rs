@@ -1,16 +1,15 @@
-//! Which way a collective call goes: by its kind, its bytes and its team.
+//! The choice of a collective call's algorithm, by its kind, its bytes and its team.
 
 use std::fmt;
 
-use crate::World;
-use crate::team::TeamState;
+use super::team::TeamState;
 
 /// How a collective call moves its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectiveAlgorithm {
-    /// By the members' scratch memory, in one arrival.
+    /// Through the members' scratch memory, in one arrival.
     Eager,
-    /// From object to object, between two arrivals; or in one, in which each is read as soon as its member is here.
+    /// From object to object, between two arrivals; or in one, in which each object is read as soon as its member is here.
     Direct,
 }
 
@@ -50,22 +49,22 @@ impl CollectiveKind {
     }
 }
 
-/// What `OXSHMEM_COLLECTIVES` says.
+/// The value of `OXSHMEM_COLLECTIVES`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Choices {
-    /// A way for each kind, where it names one.
-    ways: [Option<CollectiveAlgorithm>; CollectiveKind::ALL.len()],
-    /// Whether hosts are of no account.
+    /// An algorithm for each kind, where it names one.
+    algorithms: [Option<CollectiveAlgorithm>; CollectiveKind::ALL.len()],
+    /// Whether hosts do not matter.
     pub(crate) flat: bool,
 }
 
-/// What hosts are of no account by.
+/// The word for [`Choices::flat`].
 const FLAT: &str = "flat";
 
 impl Choices {
-    /// Reads a list such as `reduce=direct,broadcast=scratch,flat`, or one way for all.
+    /// Reads a list such as `reduce=direct,broadcast=scratch,flat`, or one algorithm for all.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let way = |text: &str| match text.trim() {
+        let algorithm = |text: &str| match text.trim() {
             "auto" => Ok(None),
             "scratch" => Ok(Some(CollectiveAlgorithm::Eager)),
             "direct" => Ok(Some(CollectiveAlgorithm::Direct)),
@@ -77,15 +76,15 @@ impl Choices {
         for part in text.split(',') {
             match part.split_once('=') {
                 None if part.trim() == FLAT => choices.flat = true,
-                None => choices.ways = [way(part)?; CollectiveKind::ALL.len()],
+                None => choices.algorithms = [algorithm(part)?; CollectiveKind::ALL.len()],
                 Some((name, chosen)) => {
                     let named = |kind: &CollectiveKind| kind.name() == name.trim();
                     let at = CollectiveKind::ALL.iter().position(named).ok_or_else(|| {
                         let known = CollectiveKind::ALL.map(CollectiveKind::name).join(", ");
                         format!("{name:?} is no kind of call; they are {known}")
                     })?;
-                    if let Some(place) = choices.ways.get_mut(at) {
-                        *place = way(chosen)?;
+                    if let Some(choice) = choices.algorithms.get_mut(at) {
+                        *choice = algorithm(chosen)?;
                     }
                 }
             }
@@ -94,73 +93,82 @@ impl Choices {
     }
 
     fn get(self, kind: CollectiveKind) -> Option<CollectiveAlgorithm> {
-        self.ways.get(kind as usize).copied().flatten()
+        self.algorithms.get(kind as usize).copied().flatten()
     }
 }
 
-/// As it can be parsed again.
+/// The form that can be parsed again.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, kind) in CollectiveKind::ALL.into_iter().enumerate() {
-            let way = match self.get(kind) {
+            let algorithm = match self.get(kind) {
                 None => "auto",
                 Some(CollectiveAlgorithm::Eager) => "scratch",
                 Some(CollectiveAlgorithm::Direct) => "direct",
             };
             let comma = if i > 0 { "," } else { "" };
-            write!(f, "{comma}{}={way}", kind.name())?;
+            write!(f, "{comma}{}={algorithm}", kind.name())?;
         }
-        match self.flat {
-            true => write!(f, ",{FLAT}"),
-            false => Ok(()),
+        if self.flat {
+            write!(f, ",{FLAT}")
+        } else {
+            Ok(())
         }
     }
 }
 
-/// Where members reach each other by lanes, every member folds all that the others gave, up to so many
-/// bytes of them all together; beyond, one arrival more costs less than that.
+/// Bytes of all members' data that every member folds, where they reach each other by lanes. Beyond that, one arrival
+/// more costs less.
 const FOLDED_BY_ALL: usize = 64 << 10;
-/// Where they load each other's memory, a member reads up to so many bytes from scratch memory: an arrival
-/// more costs less than to move others twice from one CPU's cache to another's. The first where members
-/// outnumber the CPUs and an arrival is a turn of each, the others where each has a CPU; those are
-/// fewer for folds, of which each member does but its share by the direct way.
-const READ_IN_TURNS: usize = 16 << 10;
+/// Bytes that a member reads from scratch memory, where members load each other's memory and are oversubscribed. Beyond
+/// that, one arrival more costs less than to move bytes twice from one CPU's cache to another's. An arrival is then a turn
+/// of each member.
+const READ_OVERSUBSCRIBED: usize = 16 << 10;
+/// The same where each member has a CPU.
 const READ_AT_ONCE: usize = 4 << 10;
+/// The same for folds, of which each member does but its share by the direct algorithm.
 const FOLDED_AT_ONCE: usize = 1 << 10;
 
-/// The most bytes that a call of this kind can put into half of a member's scratch memory: where reductions
-/// go host by host, what comes of each host has its place there, too.
-fn room(kind: CollectiveKind, core: &TeamState) -> usize {
-    match (kind, &core.hosts) {
-        (CollectiveKind::Reduce, Some(_)) => (core.half() / 2) & !63,
-        _ => core.half(),
+/// The data of a call that go into each member's scratch memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload {
+    pub bytes: usize,
+    /// Whether the objects are on a GPU, whose memory other PEs' CPUs do not load.
+    pub on_gpu: bool,
+}
+
+/// The most bytes that a call of this kind can put into half of a member's scratch memory. Where reductions
+/// go host by host, each host's result has its place there, too.
+fn capacity(kind: CollectiveKind, team: &TeamState) -> usize {
+    match (kind, &team.hosts) {
+        (CollectiveKind::Reduce, Some(_)) => (team.half() / 2) & !63,
+        _ => team.half(),
     }
 }
 
-/// The most bytes of a member's scratch memory that a call of this kind uses by itself. What is given may be
-/// on a GPU, whose memory other PEs' CPUs do not load.
-fn most(kind: CollectiveKind, core: &TeamState, on_gpu: bool) -> usize {
-    let (half, members) = (room(kind, core), core.members.len());
+/// The most bytes of a member's scratch memory that a call of this kind uses without a choice of the user's.
+fn eager_limit(kind: CollectiveKind, team: &TeamState, on_gpu: bool) -> usize {
+    let (half, members) = (capacity(kind, team), team.members.len());
     let folds = matches!(kind, CollectiveKind::Reduce | CollectiveKind::Scan);
-    let read = match (core.mapped && !on_gpu, core.oversubscribed()) {
+    let read = match (team.mapped && !on_gpu, team.oversubscribed()) {
         (false, _) if folds => FOLDED_BY_ALL,
-        // What is strided is packed together there.
+        // Strided elements are packed together there.
         _ if kind == CollectiveKind::Alltoalls => return half,
         (false, _) => return half,
-        (true, true) => READ_IN_TURNS,
+        (true, true) => READ_OVERSUBSCRIBED,
         (true, false) if folds => FOLDED_AT_ONCE,
         (true, false) => READ_AT_ONCE,
     };
     match kind {
-        // Of each other member a block, of as many.
+        // A block of each other member, of as many.
         CollectiveKind::Broadcast | CollectiveKind::Alltoall | CollectiveKind::Alltoalls => {
             half.min(read)
         }
-        // Of the members of a host, and then of hosts.
-        CollectiveKind::Reduce if let Some(hosts) = &core.hosts => {
+        // The data of the members of a host, and then of hosts.
+        CollectiveKind::Reduce if let Some(hosts) = &team.hosts => {
             half.min((read / hosts.widest()).max(64))
         }
-        // Of each a cache line at least.
+        // A cache line at least of each.
         CollectiveKind::Collect
         | CollectiveKind::Fcollect
         | CollectiveKind::Reduce
@@ -168,140 +176,154 @@ fn most(kind: CollectiveKind, core: &TeamState, on_gpu: bool) -> usize {
     }
 }
 
-/// The way of a call that puts so many bytes, which may be on a GPU, into each member's scratch memory, if
-/// it goes that way. The same on every member, given the same arguments.
+/// The algorithm of a call with this payload. The same on every member, given the same arguments.
 pub(crate) fn select(
     choices: Choices,
     kind: CollectiveKind,
-    core: &TeamState,
-    (bytes, on_gpu): (usize, bool),
+    team: &TeamState,
+    payload: Payload,
 ) -> CollectiveAlgorithm {
+    let Payload { bytes, on_gpu } = payload;
     match choices.get(kind) {
-        Some(CollectiveAlgorithm::Eager) if bytes <= room(kind, core) => CollectiveAlgorithm::Eager,
-        None if bytes <= most(kind, core, on_gpu) => CollectiveAlgorithm::Eager,
+        Some(CollectiveAlgorithm::Eager) if bytes <= capacity(kind, team) => {
+            CollectiveAlgorithm::Eager
+        }
+        None if bytes <= eager_limit(kind, team, on_gpu) => CollectiveAlgorithm::Eager,
         _ => CollectiveAlgorithm::Direct,
     }
 }
 
-/// How one kind of collective call of all PEs goes.
+/// The algorithms of one kind of collective call of all PEs.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CollectiveChoice {
     /// The kind of call.
     pub call: &'static str,
-    /// Up to so many bytes in each PE's scratch memory it goes by [`Way::Scratch`], beyond by
-    /// [`Way::Direct`]. Those are the bytes that a PE gives, in host memory: for `alltoall` all its blocks.
+    /// Up to so many bytes in each PE's scratch memory it goes by [`CollectiveAlgorithm::Eager`], beyond by
+    /// [`CollectiveAlgorithm::Direct`]. Those are the bytes of a PE's source, in host memory: for `alltoall` all its
+    /// blocks.
     pub scratch: usize,
     /// Whether `OXSHMEM_COLLECTIVES` says so.
     pub set: bool,
-    /// Whether the PEs of a host have a part of it among themselves, and hosts the other: for what goes
-    /// [directly](Way::Direct), and reductions of either way.
+    /// Whether it is hierarchical: the PEs of a host have a part of it among themselves, and hosts the other. That is so
+    /// for [direct](CollectiveAlgorithm::Direct) calls, and reductions by either algorithm.
     pub by_host: bool,
 }
 
-impl World {
-    /// How collective calls of all PEs go, by kind.
-    #[must_use]
-    pub fn collective_choices(&self) -> Vec<CollectiveChoice> {
-        let choices = self.shared.config.collectives;
-        let core = &self.shared.sync_area.all;
-        let choice = |kind: CollectiveKind| CollectiveChoice {
-            call: kind.name(),
-            scratch: match choices.get(kind) {
-                Some(CollectiveAlgorithm::Direct) => 0,
-                Some(CollectiveAlgorithm::Eager) => room(kind, core),
-                None => most(kind, core, false),
-            },
-            set: choices.get(kind).is_some(),
-            by_host: core.hosts.is_some()
-                && matches!(
-                    kind,
-                    CollectiveKind::Broadcast | CollectiveKind::Fcollect | CollectiveKind::Reduce
-                ),
-        };
-        CollectiveKind::ALL.into_iter().map(choice).collect()
-    }
+/// The algorithms of a team's collective calls, by kind.
+pub(crate) fn algorithms_of(team: &TeamState, choices: Choices) -> Vec<CollectiveChoice> {
+    let choice = |kind: CollectiveKind| CollectiveChoice {
+        call: kind.name(),
+        scratch: match choices.get(kind) {
+            Some(CollectiveAlgorithm::Direct) => 0,
+            Some(CollectiveAlgorithm::Eager) => capacity(kind, team),
+            None => eager_limit(kind, team, false),
+        },
+        set: choices.get(kind).is_some(),
+        by_host: team.hosts.is_some()
+            && matches!(
+                kind,
+                CollectiveKind::Broadcast | CollectiveKind::Fcollect | CollectiveKind::Reduce
+            ),
+    };
+    CollectiveKind::ALL.into_iter().map(choice).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sym;
-    use crate::team::{Group, JobShape, Layout};
+    use crate::collectives::layout::{JobShape, Layout};
+    use crate::group::Group;
+    use crate::sym::Sym;
 
-    /// Of one host, and of two.
-    fn cores(pes: usize) -> impl Iterator<Item = TeamState> {
+    fn host(bytes: usize) -> Payload {
+        Payload {
+            bytes,
+            on_gpu: false,
+        }
+    }
+
+    /// Teams of one host, and of two.
+    fn teams(pes: usize) -> impl Iterator<Item = TeamState> {
         let variants = [(false, false), (false, true), (true, false), (true, true)];
         let on_one = variants.into_iter().map(move |(mapped, oversubscribed)| {
-            let crowd = JobShape {
+            let shape = JobShape {
                 pes,
                 hosts: 1,
                 max_pes_per_host: pes,
                 oversubscribed,
             };
-            let layout = Layout::wide(crowd, 64 << 10);
+            let layout = Layout::wide(shape, 64 << 10);
             let memory = Sym::new(2, 0, 0, layout.bytes());
             TeamState::new(Group::all(pes, 0), layout, memory, mapped, 0).unwrap()
         });
         let on_two = [false, true].into_iter().map(move |oversubscribed| {
-            let crowd = JobShape {
+            let shape = JobShape {
                 pes,
                 hosts: 2,
                 max_pes_per_host: pes.div_ceil(2),
                 oversubscribed,
             };
-            let layout = Layout::wide(crowd, 64 << 10);
+            let layout = Layout::wide(shape, 64 << 10);
             let memory = Sym::new(2, 0, 0, layout.bytes());
-            let core = TeamState::new(Group::all(pes, 0), layout, memory, false, 0).unwrap();
+            let team = TeamState::new(Group::all(pes, 0), layout, memory, false, 0).unwrap();
             let hosts: Vec<u32> = (0..pes as u32).map(|pe| pe % 2).collect();
-            core.on_hosts(Some(&hosts))
+            team.on_hosts(Some(&hosts))
         });
         on_one.chain(on_two)
     }
 
     #[test]
     fn a_word_goes_by_scratch_memory_and_what_is_large_directly() {
-        for core in [2, 8, 1000].into_iter().flat_map(cores) {
+        for team in [2, 8, 1000].into_iter().flat_map(teams) {
             for (kind, on_gpu) in CollectiveKind::ALL
                 .into_iter()
                 .flat_map(|k| [(k, false), (k, true)])
             {
-                let way = |bytes| select(Choices::default(), kind, &core, (bytes, on_gpu));
+                let algorithm =
+                    |bytes| select(Choices::default(), kind, &team, Payload { bytes, on_gpu });
                 let head = if kind == CollectiveKind::Collect {
                     24
                 } else {
                     8
                 };
-                assert_eq!(way(head), CollectiveAlgorithm::Eager, "{kind:?} {core:?}");
                 assert_eq!(
-                    way(1 << 20),
-                    CollectiveAlgorithm::Direct,
-                    "{kind:?} {core:?}"
+                    algorithm(head),
+                    CollectiveAlgorithm::Eager,
+                    "{kind:?} {team:?}"
                 );
-                let most = most(kind, &core, on_gpu);
-                assert!(most <= room(kind, &core) && way(most) == CollectiveAlgorithm::Eager);
-                assert_eq!(way(most + 1), CollectiveAlgorithm::Direct);
+                assert_eq!(
+                    algorithm(1 << 20),
+                    CollectiveAlgorithm::Direct,
+                    "{kind:?} {team:?}"
+                );
+                let limit = eager_limit(kind, &team, on_gpu);
+                assert!(
+                    limit <= capacity(kind, &team)
+                        && algorithm(limit) == CollectiveAlgorithm::Eager
+                );
+                assert_eq!(algorithm(limit + 1), CollectiveAlgorithm::Direct);
             }
         }
     }
 
     #[test]
     fn what_is_chosen_by_the_user_goes_so_where_it_fits() {
-        for core in cores(8) {
+        for team in teams(8) {
             for (chosen, named) in [
                 ("scratch", CollectiveAlgorithm::Eager),
                 ("direct", CollectiveAlgorithm::Direct),
             ] {
                 let choices = Choices::parse(chosen).unwrap();
-                let room = room(CollectiveKind::Reduce, &core);
-                // Where hosts fold first, there is room for what comes of that, too.
-                let shares = if core.hosts.is_some() { 2 } else { 1 };
-                assert!(shares * room <= core.half());
-                for bytes in [0, 8, room] {
-                    let way = select(choices, CollectiveKind::Reduce, &core, (bytes, false));
-                    assert_eq!(way, named);
+                let capacity = capacity(CollectiveKind::Reduce, &team);
+                // Where hosts fold first, their results have a place, too.
+                let shares = if team.hosts.is_some() { 2 } else { 1 };
+                assert!(shares * capacity <= team.half());
+                for bytes in [0, 8, capacity] {
+                    let algorithm = select(choices, CollectiveKind::Reduce, &team, host(bytes));
+                    assert_eq!(algorithm, named);
                 }
-                let large = select(choices, CollectiveKind::Reduce, &core, (room + 1, false));
+                let large = select(choices, CollectiveKind::Reduce, &team, host(capacity + 1));
                 assert_eq!(large, CollectiveAlgorithm::Direct);
             }
         }

@@ -1,344 +1,370 @@
-//! How a collective call's data get from one place to another: objects and scratch memory, here and at
-//! other PEs, in host memory or on a GPU, by whatever route there is; and private memory.
+//! Copies of a collective call's data: between objects and scratch memory, here and at other PEs, in host memory or on
+//! a GPU, by any route; and to or from private memory.
 //!
-//! What is written into this PE's own GPU memory [settles](Context::settle_own) before others are told of it
+//! Data that are written into this PE's own GPU memory [become visible](Transfer::make_visible) before others are signaled
 //! and before the call returns.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
+use oxshmem_transport::Width;
 
+use crate::context::Context;
 use crate::copies::HOST_CHUNK;
+use crate::error::Result;
 use crate::lane::{AccessPath, LocalBuffer};
 use crate::mapped::HostMemory;
-use crate::order::OpKind;
+use crate::order::{FenceSite, OpKind};
+use crate::handle::on_gpu;
 use crate::simulated::HostSpan;
-use crate::{Context, Result, Sym};
+use crate::sym::Sym;
 
-/// Bytes that go through a private buffer at a time: what a core's first caches hold.
+/// Bytes that go through a private buffer at a time, as many as a core's first caches hold.
 const CHUNK: usize = 16 << 10;
-/// The same of what is folded where some comes by lanes: to wait for it is little beside its way here.
-const FAR_CHUNK: usize = 128 << 10;
+/// The same for folds where some data come by lanes: to wait for it is little beside its way here.
+const REMOTE_CHUNK: usize = 128 << 10;
 /// Bytes of private memory into which other PEs' values come by lanes together, at most.
-const UNDER_WAY: usize = 4 << 20;
+const MAX_PREFETCHED: usize = 4 << 20;
 
-/// A piece of a call's destination, and where at a PE it comes from.
-pub(super) struct TransferPiece {
-    /// Which bytes of the destination.
+/// A piece of a call's destination, and its source at a PE.
+pub(crate) struct TransferPiece {
+    /// The bytes of the destination.
     pub into: Range<usize>,
     pub from: Sym<u8>,
     pub pe: usize,
 }
 
-/// Private memory of other PEs' values that came by lanes, before they are wanted.
-pub(super) struct Prefetched<T> {
+/// This PE's destination of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Destination {
+    pub object: Sym<u8>,
+    /// PEs of this host that write their destinations at about the same time.
+    pub writers: usize,
+}
+
+/// Private memory with other PEs' values that came by lanes before they are wanted.
+pub(crate) struct Prefetched<T> {
     memory: Vec<T>,
     /// The PEs whose values are there, in the order in which they are wanted.
     pes: Vec<usize>,
-    /// How many of them have been taken.
-    taken: usize,
+    /// How many of them were consumed.
+    consumed: usize,
 }
 
 impl<T: Pod> Prefetched<T> {
-    /// Of nobody.
-    pub(super) fn new() -> Self {
+    /// No values.
+    pub(crate) fn new() -> Self {
         Prefetched {
             memory: Vec::new(),
             pes: Vec::new(),
-            taken: 0,
+            consumed: 0,
         }
     }
 
-    /// Gives the next values of so many elements, if they are this PE's.
-    fn take(&mut self, pe: usize, len: usize) -> Option<&[T]> {
-        let at = self.taken;
+    /// The next values, `len` elements, if they are this PE's.
+    fn next_of(&mut self, pe: usize, len: usize) -> Option<&[T]> {
+        let at = self.consumed;
         if self.pes.get(at) != Some(&pe) {
             return None;
         }
-        self.taken += 1;
+        self.consumed += 1;
         self.memory.get(at * len..(at + 1) * len)
     }
 }
 
-impl Context<'_> {
+/// The copies of one call on one context.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer<'c> {
+    pub context: &'c Context<'c>,
+    /// The call's name, for errors.
+    pub call: &'static str,
+}
+
+impl<'c> Transfer<'c> {
+    #[inline]
+    pub(crate) fn new(context: &'c Context<'c>, call: &'static str) -> Self {
+        Transfer { context, call }
+    }
+
     /// Elements of these objects that go through a private buffer at a time: more where each time a GPU
     /// copies.
-    pub(super) fn at_a_time<T: Pod, const N: usize>(&self, objects: [Sym<T>; N]) -> usize {
-        let bytes = match objects.iter().all(|object| self.is_on_host(*object)) {
-            true => CHUNK,
-            false => HOST_CHUNK,
+    pub(crate) fn chunk<T: Pod, const N: usize>(self, objects: [Sym<T>; N]) -> usize {
+        let on_host = |object: &Sym<T>| self.context.is_on_host(*object);
+        let bytes = if objects.iter().all(on_host) {
+            CHUNK
+        } else {
+            HOST_CHUNK
         };
         (bytes / size_of::<T>().max(1)).max(1)
     }
 
-    /// The same of what is folded, in a team whose members all load each other's memory or not.
-    pub(super) fn folded_at_a_time<T: Pod>(&self, objects: [Sym<T>; 2], mapped: bool) -> usize {
-        let elements = self.at_a_time(objects);
-        match mapped {
-            true => elements,
-            false => elements.max(FAR_CHUNK / size_of::<T>().max(1)),
+    /// The same for folds, in a team whose members all load each other's memory or not.
+    pub(crate) fn fold_chunk<T: Pod>(self, objects: [Sym<T>; 2], mapped: bool) -> usize {
+        let elements = self.chunk(objects);
+        if mapped {
+            elements
+        } else {
+            elements.max(REMOTE_CHUNK / size_of::<T>().max(1))
+        }
+    }
+
+    /// Writes a sync word of PE `to`, after all stores made before.
+    pub(crate) fn signal(self, slot: Sym<u64>, word: u64, to: usize) -> Result<()> {
+        let Transfer { context, call } = self;
+        if let Some(span) = context.peers.span(slot, to) {
+            span.store_word(Width::W64, word, FenceSite::Arrive);
+            return Ok(());
+        }
+        context.point();
+        match context.path(call, OpKind::Put, slot, to)? {
+            AccessPath::Mapped(span) => {
+                span.store_word(Width::W64, word, FenceSite::Arrive);
+                Ok(())
+            }
+            AccessPath::Lane(via, target) => {
+                let word = word.to_ne_bytes();
+                // SAFETY: `word` outlives the call.
+                unsafe { context.lane_put(call, via, target, LocalBuffer::read(&word)) }
+            }
+            AccessPath::Staged(_) => Err(on_gpu(call, slot)),
         }
     }
 
     /// Copies from a PE's memory to private memory. The caller has checked both.
     #[inline]
-    pub(crate) fn get_bytes<T: Pod>(
-        &self,
-        call: &'static str,
-        into: &mut [T],
-        from: Sym<T>,
-        pe: usize,
-    ) -> Result<()> {
+    pub(crate) fn get_bytes<T: Pod>(self, into: &mut [T], from: Sym<T>, pe: usize) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        match self.peers.span(from, pe) {
+        match self.context.peers.span(from, pe) {
             Some(span) => {
                 span.copy_to(into);
                 Ok(())
             }
-            None => self.get_by_path(call, into, from, pe),
+            None => self.context.get_by_path(self.call, into, from, pe),
         }
     }
 
-    /// [`pull`](Self::pull) from a PE, and then from the rest of `pes`, of which it is the first: what comes
-    /// from them by lanes is under way together, as much of it as there may be.
+    /// [`get_bytes`](Self::get_bytes) from a PE, and later from the rest of `pes`, of which it is the first: transfers
+    /// from them by lanes are in flight together, within limits.
     #[inline]
-    pub(super) fn pull_first<T: Pod>(
-        &self,
-        call: &'static str,
+    pub(crate) fn get_next<T: Pod>(
+        self,
         into: &mut [T],
         from: Sym<T>,
         (pe, pes): (usize, impl Iterator<Item = usize>),
-        ahead: &mut Prefetched<T>,
+        prefetched: &mut Prefetched<T>,
     ) -> Result<()> {
-        match self.peers.span(from, pe) {
+        match self.context.peers.span(from, pe) {
             Some(span) => {
                 span.copy_to(bytemuck::cast_slice_mut(into));
                 Ok(())
             }
-            None => self.pull_ahead(call, into, from, (pe, pes), ahead),
+            None => self.get_prefetched(into, from, (pe, pes), prefetched),
         }
     }
 
-    fn pull_ahead<T: Pod>(
-        &self,
-        call: &'static str,
+    fn get_prefetched<T: Pod>(
+        self,
         into: &mut [T],
         from: Sym<T>,
         (pe, pes): (usize, impl Iterator<Item = usize>),
-        ahead: &mut Prefetched<T>,
+        prefetched: &mut Prefetched<T>,
     ) -> Result<()> {
+        let Transfer { context, call } = self;
         let by_lane = |pe: &usize| {
-            self.peers.span(from, *pe).is_none()
+            context.peers.span(from, *pe).is_none()
                 && matches!(
-                    self.path(call, OpKind::Put, from, *pe),
+                    context.path(call, OpKind::Put, from, *pe),
                     Ok(AccessPath::Lane(..))
                 )
         };
-        if ahead.pes.get(ahead.taken) != Some(&pe) && by_lane(&pe) && !into.is_empty() {
+        let is_there = prefetched.pes.get(prefetched.consumed) == Some(&pe);
+        if !is_there && by_lane(&pe) && !into.is_empty() {
             let bytes = size_of_val(into);
-            ahead.pes.clear();
-            ahead.taken = 0;
-            ahead
+            prefetched.pes.clear();
+            prefetched.consumed = 0;
+            prefetched
                 .pes
-                .extend(pes.filter(by_lane).take((UNDER_WAY / bytes).max(1)));
-            match ahead.pes.len() {
+                .extend(pes.filter(by_lane).take((MAX_PREFETCHED / bytes).max(1)));
+            match prefetched.pes.len() {
                 // One operation.
-                1 if bytes <= CHUNK => ahead.pes.clear(),
-                _ => self.get_together(call, from, ahead)?,
+                1 if bytes <= CHUNK => prefetched.pes.clear(),
+                _ => self.get_together(from, prefetched)?,
             }
         }
-        match ahead.take(pe, into.len()) {
+        match prefetched.next_of(pe, into.len()) {
             Some(values) => {
                 into.copy_from_slice(values);
                 Ok(())
             }
-            None => self.get_by_path(call, bytemuck::cast_slice_mut(into), from, pe),
+            None => context.get_by_path(call, bytemuck::cast_slice_mut(into), from, pe),
         }
     }
 
-    /// Gets an object of each of the PEs ahead, all of which are reached by lanes.
-    fn get_together<T: Pod>(
-        &self,
-        call: &'static str,
-        from: Sym<T>,
-        ahead: &mut Prefetched<T>,
-    ) -> Result<()> {
-        let Prefetched { memory, pes, .. } = ahead;
+    /// Gets an object of each of the prefetched PEs, all of which are reached by lanes.
+    fn get_together<T: Pod>(self, from: Sym<T>, prefetched: &mut Prefetched<T>) -> Result<()> {
+        let Transfer { context, call } = self;
+        let Prefetched { memory, pes, .. } = prefetched;
         memory.resize(pes.len() * from.len(), T::zeroed());
         let from = from.cast::<u8>()?;
         let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
         let begun = pes.iter().zip(slots).try_for_each(|(pe, slot)| {
-            let AccessPath::Lane(via, _) = self.path(call, OpKind::Put, from, *pe)? else {
-                return self.get_by_path(call, slot, from, *pe);
+            let AccessPath::Lane(via, _) = context.path(call, OpKind::Put, from, *pe)? else {
+                return context.get_by_path(call, slot, from, *pe);
             };
-            // What a transport takes without registration need not be waited for at once.
+            // A piece that the transport accepts without registration need not be waited for at once.
             let piece = usize::try_from(via.caps.get.unregistered).unwrap_or(usize::MAX);
             let piece = piece.max(CHUNK);
             slot.chunks_mut(piece)
                 .enumerate()
                 .try_for_each(|(i, part)| {
                     let from = from.range(i * piece..i * piece + part.len())?;
-                    match self.path(call, OpKind::Put, from, *pe)? {
+                    match context.path(call, OpKind::Put, from, *pe)? {
                         // SAFETY: the memory is lent to this function, which ends only when the gets have
-                        // completed or were given up.
-                        AccessPath::Lane(via, far) => unsafe {
-                            self.lane_get_nbi(
+                        // completed or were cancelled.
+                        AccessPath::Lane(via, target) => unsafe {
+                            context.lane_get_nbi(
                                 call,
                                 via,
-                                far,
+                                target,
                                 LocalBuffer::at(part.as_mut_ptr(), part.len()),
                             )
                         },
-                        _ => self.get_by_path(call, part, from, *pe),
+                        _ => context.get_by_path(call, part, from, *pe),
                     }
                 })
         });
-        // Also where one could not be begun: others may be under way.
-        let come = begun.and(self.quiet_lanes(call, Some(pes)));
-        if let Err(error) = &come {
+        // Also where one could not be begun: others may be in flight.
+        let completed = begun.and(context.quiet_lanes(call, Some(pes)));
+        if let Err(error) = &completed {
             // The memory may be freed (M37).
-            self.abandon_lanes(error, Some(pes));
+            context.abandon_lanes(error, Some(pes));
             pes.clear();
         }
-        // What is read next comes after the data's arrival.
+        // The next loads come after the data's arrival.
         fence(Ordering::Acquire);
-        come
+        completed
     }
 
     /// Copies from private memory to this PE's, or to that of one that it maps. The caller has checked both.
     #[inline]
-    pub(crate) fn put_bytes<T: Pod>(
-        &self,
-        call: &'static str,
-        to: Sym<T>,
-        from: &[T],
-        pe: usize,
-    ) -> Result<()> {
+    pub(crate) fn put_bytes<T: Pod>(self, to: Sym<T>, from: &[T], pe: usize) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        match self.peers.span(to, pe) {
+        match self.context.peers.span(to, pe) {
             Some(span) => {
                 span.copy_from(from);
                 Ok(())
             }
-            None => self.put_by_path(call, to, from, pe),
+            None => self.context.put_by_path(self.call, to, from, pe),
         }
     }
 
-    /// Has what was [pushed](Self::push) into an object of this PE's be there, for its GPU and for others.
-    pub(super) fn make_visible<T: Pod>(&self, call: &'static str, own: Sym<T>) -> Result<()> {
-        match self.is_on_host(own) {
-            true => Ok(()),
-            false => self.settle_own_gpu(call),
+    /// Makes data that were [put](Self::put_bytes) into an object of this PE's visible, to its GPU and to others.
+    pub(crate) fn make_visible<T: Pod>(self, own: Sym<T>) -> Result<()> {
+        if self.context.is_on_host(own) {
+            Ok(())
+        } else {
+            self.context.settle_own_gpu(self.call)
         }
     }
 
     /// Copies an object from a PE's memory to this PE's own, where it is when this returns. The caller has
     /// checked both.
     #[inline]
-    pub(super) fn copy_between<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-        from: usize,
-    ) -> Result<()> {
-        if src.is_empty() || (from == self.my_pe() && dst.is_where(src)) {
+    pub(crate) fn copy_from<T: Pod>(self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
+        let Transfer { context, call } = self;
+        if src.is_empty() || (pe == context.my_pe() && dst.is_where(src)) {
             return Ok(());
         }
-        let path = match self.peers.span(src, from) {
+        let path = match context.peers.span(src, pe) {
             Some(span) => AccessPath::Mapped(HostSpan::Mapped(span)),
-            None => self.path(call, OpKind::Put, src, from)?,
+            None => context.path(call, OpKind::Put, src, pe)?,
         };
         match path {
-            AccessPath::Mapped(place) if self.is_on_host(dst) => {
-                self.own(dst).copy_from_place(place, src.bytes());
+            AccessPath::Mapped(span) if context.is_on_host(dst) => {
+                context.own(dst).copy_from_place(span, src.bytes());
                 Ok(())
             }
-            path => self.get_by(call, path, dst, (src, from), false),
+            path => context.get_by(call, path, dst, (src, pe), false),
         }
     }
 
     /// Copies a part of this PE's object to that of a PE that it maps, as a part of `whole` bytes that are copied at about
     /// the same time. The caller has checked both.
-    pub(super) fn copy_part_out(
-        &self,
-        call: &'static str,
-        dst: Sym<u8>,
-        src: Sym<u8>,
-        (pe, whole): (usize, usize),
-    ) -> Result<()> {
-        if let Some(span) = self.peers.span(dst, pe) {
-            HostSpan::Mapped(span).copy_part_from_place(self.own(src), src.len(), whole);
+    pub(crate) fn copy_to(self, dst: Sym<u8>, src: Sym<u8>, pe: usize, whole: usize) -> Result<()> {
+        let own = self.context.own(src);
+        if let Some(span) = self.context.peers.span(dst, pe) {
+            HostSpan::Mapped(span).copy_part_from_place(own, src.len(), whole);
             return Ok(());
         }
         let mut bytes = vec![0; src.len()];
-        self.own(src).copy_to(&mut bytes);
-        self.put_bytes(call, dst, &bytes, pe)
+        own.copy_to(&mut bytes);
+        self.put_bytes(dst, &bytes, pe)
     }
 
-    /// Copies pieces that do not overlap to this PE's own object, as `near` PEs of this host do at about the
-    /// same time. What comes by lanes is under way together.
-    pub(super) fn copy_pieces(
-        &self,
-        call: &'static str,
-        (dst, near): (Sym<u8>, usize),
+    /// Copies pieces that do not overlap to this PE's own object. Transfers by lanes are in flight together.
+    pub(crate) fn copy_pieces(
+        self,
+        dst: Destination,
         pieces: impl Iterator<Item = Result<TransferPiece>>,
     ) -> Result<()> {
-        if self.is_on_host(dst) || dst.len() > HOST_CHUNK {
-            return self.copy_each(call, (dst, near), pieces);
+        let (context, object) = (self.context, dst.object);
+        if context.is_on_host(object) || object.len() > HOST_CHUNK {
+            return self.copy_each(dst, pieces);
         }
-        // What is all of an object on a GPU, and little, gets there at once.
+        // Few bytes that are all of an object on a GPU get there at once.
         let pieces: Vec<TransferPiece> = pieces.collect::<Result<_>>()?;
         let all: usize = pieces.iter().map(|piece| piece.into.len()).sum();
-        if all < dst.len() || !pieces.iter().all(|piece| self.is_on_host(piece.from)) {
-            return self.copy_each(call, (dst, near), pieces.into_iter().map(Ok));
+        if all < object.len() || !pieces.iter().all(|piece| context.is_on_host(piece.from)) {
+            return self.copy_each(dst, pieces.into_iter().map(Ok));
         }
         let mut bytes = vec![0; all];
         for piece in pieces {
             if let Some(part) = bytes.get_mut(piece.into) {
-                self.get_bytes(call, part, piece.from, piece.pe)?;
+                self.get_bytes(part, piece.from, piece.pe)?;
             }
         }
-        self.put_bytes(call, dst, &bytes, self.my_pe())?;
-        self.make_visible(call, dst)
+        self.put_bytes(object, &bytes, context.my_pe())?;
+        self.make_visible(object)
     }
 
     /// The same, each piece to its place by itself.
     fn copy_each(
-        &self,
-        call: &'static str,
-        (dst, near): (Sym<u8>, usize),
+        self,
+        dst: Destination,
         mut pieces: impl Iterator<Item = Result<TransferPiece>>,
     ) -> Result<()> {
-        let (on_host, me) = (self.is_on_host(dst), self.my_pe());
-        let whole = dst.len().saturating_mul(near);
-        let mut far = Vec::new();
+        let Transfer { context, call } = self;
+        let (on_host, me) = (context.is_on_host(dst.object), context.my_pe());
+        let whole = dst.object.len().saturating_mul(dst.writers);
+        let mut by_lanes = Vec::new();
         let begun = pieces.try_for_each(|piece| {
             let TransferPiece { into, from, pe } = piece?;
-            let dst = dst.range(into)?;
+            let dst = dst.object.range(into)?;
             if from.is_empty() {
                 return Ok(());
             }
-            if let Some(span) = self.peers.span(from, pe).filter(|_| on_host) {
-                self.own(dst)
+            if let Some(span) = context.peers.span(from, pe).filter(|_| on_host) {
+                context
+                    .own(dst)
                     .copy_part_from_place(HostSpan::Mapped(span), from.len(), whole);
                 return Ok(());
             }
-            match self.path(call, OpKind::Put, from, pe)? {
+            match context.path(call, OpKind::Put, from, pe)? {
                 path @ AccessPath::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
-                    far.push(pe);
-                    self.get_by(call, path, dst, (from, pe), true)
+                    by_lanes.push(pe);
+                    context.get_by(call, path, dst, (from, pe), true)
                 }
-                _ => self.copy_between(call, dst, from, pe),
+                _ => self.copy_from(dst, from, pe),
             }
         });
-        // Also where one could not be begun: others may be under way.
-        let come = match far.is_empty() {
-            true => begun,
-            false => begun.and(self.quiet_lanes(call, Some(&far))),
+        // Also where one could not be begun: others may be in flight.
+        let completed = if by_lanes.is_empty() {
+            begun
+        } else {
+            begun.and(context.quiet_lanes(call, Some(&by_lanes)))
         };
-        come.inspect_err(|error| self.abandon_lanes(error, Some(&far)))
+        completed.inspect_err(|error| context.abandon_lanes(error, Some(&by_lanes)))
     }
 }
 
@@ -360,7 +386,11 @@ mod tests {
     const PES: usize = 4;
     const LEN: usize = 100;
 
-    /// PE 0's part, the others of which it reaches by lanes that do nothing before they are driven.
+    fn to_one(object: Sym<u8>) -> Destination {
+        Destination { object, writers: 1 }
+    }
+
+    /// PE 0's part. It reaches the others by lanes that do nothing before they are driven.
     fn beside_others(first: impl Fn(&World, Sym<u64>, &Arc<Asked>) -> Result<()> + Sync) {
         beside_others_by(Tiny::default(), LIMIT, first);
     }
@@ -387,10 +417,15 @@ mod tests {
             let at_all = Arc::new(AtomicUsize::new(0));
             let (seen, calls) = (Arc::clone(&at_all), Arc::clone(asked));
             asked.after(PES - 1, move || seen.store(calls.calls(), Ordering::SeqCst));
-            let (mut values, mut ahead) = ([0; LEN], Prefetched::new());
+            let (mut values, mut prefetched) = ([0; LEN], Prefetched::new());
             for times in 1..3 {
                 for pe in 0..PES {
-                    world.pull_first("test", &mut values, x, (pe, pe..PES), &mut ahead)?;
+                    Transfer::new(world, "test").get_next(
+                        &mut values,
+                        x,
+                        (pe, pe..PES),
+                        &mut prefetched,
+                    )?;
                     assert_eq!(values, [pe as u64; LEN]);
                 }
                 let operations = asked.operations.load(Ordering::SeqCst);
@@ -438,7 +473,7 @@ mod tests {
                     let from = from.range(into.clone())?;
                     Ok(TransferPiece { into, from, pe })
                 });
-                world.copy_pieces("test", (into, 1), pieces)?;
+                Transfer::new(world, "test").copy_pieces(to_one(into), pieces)?;
                 let begun = std::mem::take(&mut *begun.lock().unwrap());
                 assert!(begun.len() >= PES - 1, "{begun:?}");
                 assert!(
@@ -472,40 +507,51 @@ mod tests {
                     lose(2);
                     seen.store(calls.calls(), Ordering::SeqCst);
                 });
-                let (mut values, mut ahead) = ([77; LEN], Prefetched::new());
-                let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
+                let (mut values, mut prefetched) = ([77; LEN], Prefetched::new());
+                let pulled = Transfer::new(world, "test").get_next(
+                    &mut values,
+                    x,
+                    (1, 1..PES),
+                    &mut prefetched,
+                );
                 is_loss_of(2, pulled);
                 assert_eq!(values, [77; LEN]);
                 let driven = asked.calls() > at_loss.load(Ordering::SeqCst);
                 assert!(driven, "the lane may still write");
-                // What the other PEs had is not under way either.
-                ahead.memory.fill(55);
+                // The other PEs' values are not in flight either.
+                prefetched.memory.fill(55);
                 (0..100).for_each(|_| world.progress());
-                assert!(ahead.memory.iter().all(|value| *value == 55));
-                let next = world.pull_first("test", &mut values, x, (3, 3..PES), &mut ahead);
+                assert!(prefetched.memory.iter().all(|value| *value == 55));
+                let next = Transfer::new(world, "test").get_next(
+                    &mut values,
+                    x,
+                    (3, 3..PES),
+                    &mut prefetched,
+                );
                 next.map(|()| assert_eq!(values, [3; LEN]))
             });
         }
     }
 
-    /// What was put off, to be posted together, waits for room when time is up.
+    /// Operations that were put off, to be posted together, wait for credits when time is up.
     #[test]
     fn m37_a_wait_that_takes_too_long_leaves_nothing_that_writes_either() {
         beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
             asked.fill_after(Some(0));
-            let (mut values, mut ahead) = ([77; LEN], Prefetched::new());
-            let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
+            let (mut values, mut prefetched) = ([77; LEN], Prefetched::new());
+            let pulled =
+                Transfer::new(world, "test").get_next(&mut values, x, (1, 1..PES), &mut prefetched);
             assert!(matches!(pulled, Err(Error::Timeout { .. })), "{pulled:?}");
             asked.fill_after(None);
-            ahead.memory.fill(55);
+            prefetched.memory.fill(55);
             (0..100).for_each(|_| world.progress());
-            assert!(ahead.memory.iter().all(|value| *value == 55));
+            assert!(prefetched.memory.iter().all(|value| *value == 55));
             (world.shared.report_lost)(1);
             Ok(())
         });
     }
 
-    /// The same of what comes into an object.
+    /// The same for data that come into an object.
     #[test]
     fn m37_pieces_that_take_too_long_are_not_under_way_when_the_call_has_failed() {
         beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
@@ -518,7 +564,8 @@ mod tests {
                     pe: 1,
                 })
             });
-            let copied = world.copy_pieces("test", (bytes, 1), pieces.into_iter());
+            let copied =
+                Transfer::new(world, "test").copy_pieces(to_one(bytes), pieces.into_iter());
             assert!(matches!(copied, Err(Error::Timeout { .. })), "{copied:?}");
             asked.fill_after(None);
             world.write(x, &[55; LEN])?;
@@ -531,7 +578,7 @@ mod tests {
         });
     }
 
-    /// It is none of that call's business.
+    /// The operation to PE 2 is not the call's.
     #[test]
     fn m19_what_a_call_drops_with_its_lane_of_the_way_to_others_the_next_quiet_tells() {
         beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
@@ -546,7 +593,8 @@ mod tests {
                         pe,
                     })
                 });
-                let copied = world.copy_pieces("test", (bytes, 1), pieces.into_iter());
+                let copied =
+                    Transfer::new(world, "test").copy_pieces(to_one(bytes), pieces.into_iter());
                 assert!(matches!(copied, Err(Error::Timeout { .. })), "{copied:?}");
                 Ok(())
             });

@@ -1,8 +1,8 @@
-//! The locks that are broken, and how all PEs hear of it.
+//! The broken locks, and the news of them to all PEs.
 //!
-//! They hear by the bootstrap: it reaches those, too, to which the lanes have failed, and needs no call of theirs. Who
-//! hears of a broken lock tells the next PE that lives, by number; who knew it already does not. When a
-//! PE is lost, those who know tell the next again: so all hear of it, whoever is lost meanwhile.
+//! The news goes by the bootstrap: it reaches those, too, to which the lanes have failed, and needs no call of theirs. A PE
+//! that hears of a broken lock tells the next PE that lives, by number; one that knew it already does not. When a
+//! PE is lost, those that know tell the next again: so all hear of it, whichever PE is lost meanwhile.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use oxshmem_bootstrap::Bootstrap;
 
-use crate::Error;
 use crate::control::Message;
+use crate::error::Error;
 
 /// Why a lock is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Broken {
     pub by: u32,
     /// The PE that was lost, if that was the reason.
     pub lost: Option<u32>,
-    /// What that PE's call said.
+    /// The error of that PE's call.
     pub why: String,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Broken {
 const NOBODY: u32 = u32::MAX;
 
 impl Broken {
-    /// What a call of the PE `by` has found.
+    /// The reason that a call of the PE `by` has found.
     pub(super) fn of(by: usize, error: &Error) -> Self {
         Broken {
             by: by as u32,
@@ -42,7 +42,7 @@ impl Broken {
         }
     }
 
-    /// What later calls on the lock say.
+    /// The error of later calls on the lock.
     pub(super) fn error(&self, call: &'static str, offset: u64) -> Error {
         match self.lost {
             Some(pe) => Error::PeerLost {
@@ -66,7 +66,7 @@ impl Broken {
         [numbers.as_flattened(), self.why.as_bytes()].concat()
     }
 
-    /// None for what no version of this library sends.
+    /// None for bytes that no version of this library sends.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (by, rest) = bytes.split_first_chunk()?;
         let (lost, why) = rest.split_first_chunk()?;
@@ -80,9 +80,9 @@ impl Broken {
 
 /// The broken locks of a job that this PE knows, by their offsets.
 #[derive(Clone)]
-pub(crate) struct BrokenLocks(Arc<Known>);
+pub(crate) struct BrokenLocks(Arc<Table>);
 
-struct Known {
+struct Table {
     any: AtomicBool,
     by_offset: Mutex<HashMap<u64, Broken>>,
     /// Weak: the bootstrap holds the handler that holds this.
@@ -97,7 +97,7 @@ impl fmt::Debug for BrokenLocks {
 
 impl BrokenLocks {
     pub(crate) fn of(bootstrap: &Arc<dyn Bootstrap>) -> Self {
-        BrokenLocks(Arc::new(Known {
+        BrokenLocks(Arc::new(Table {
             any: AtomicBool::new(false),
             by_offset: Mutex::default(),
             bootstrap: Arc::downgrade(bootstrap),
@@ -105,15 +105,15 @@ impl BrokenLocks {
     }
 
     fn by_offset(&self) -> MutexGuard<'_, HashMap<u64, Broken>> {
-        let known = self.0.by_offset.lock();
-        known.unwrap_or_else(PoisonError::into_inner)
+        let locks = self.0.by_offset.lock();
+        locks.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// This PE has found a lock broken, or heard that it is. The first reason stays.
     pub(crate) fn note(&self, offset: u64, broken: Broken) {
         match self.by_offset().entry(offset) {
             Entry::Occupied(_) => return,
-            Entry::Vacant(place) => drop(place.insert(broken.clone())),
+            Entry::Vacant(entry) => drop(entry.insert(broken.clone())),
         }
         self.0.any.store(true, Ordering::Release);
         self.tell_next(offset, broken);
@@ -134,11 +134,11 @@ impl BrokenLocks {
             return;
         };
         let (me, n) = (bootstrap.rank(), bootstrap.size());
-        let told = Message::LockBroken(offset, broken).to_bytes();
-        // Who is gone cannot be told.
+        let message = Message::LockBroken(offset, broken).to_bytes();
+        // A PE that is gone cannot be told.
         let _ = (me + 1..n)
             .chain(0..me)
-            .find(|&pe| bootstrap.send(pe, &told).is_ok());
+            .find(|&pe| bootstrap.send(pe, &message).is_ok());
     }
 
     /// Why the lock there is broken, if it is.

@@ -6,8 +6,8 @@ use oxshmem_topo::CpuSet;
 
 use super::PAGE;
 use super::card::BusinessCard;
+use crate::collectives::layout::JobShape;
 use crate::config::MOST_HEAP;
-use crate::team::JobShape;
 
 /// The PEs of each host, hosts in the order of their first PEs.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use oxshmem_heap::Mapping;
 
 use crate::alloc::{ALIGN, Heap, OWN, STATIC};
 use crate::check::SLOTS;
+use crate::collectives::slots::mailbox::Mailbox;
+use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
 use crate::lane::{BouncePool, PendingReplies};
-use crate::sync_area::{SyncArea, SyncAreaPlan};
-use crate::team::Mailbox;
 use crate::{Result, Sym, statics};
 
 /// What is placed, in this order on every PE.
@@ -58,7 +58,7 @@ impl HeapLayout {
         };
         let mailbox = match plan.among {
             true => {
-                let letter = internal.pool.words_of_offer();
+                let letter = internal.pool.proposal_words();
                 let bytes = Mailbox::len(plan.crowd.pes, letter) * size_of::<u64>();
                 let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
                 Some(Mailbox::new(memory.cast()?, letter))

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 
 use super::gpu_streams::{GpuStreams, InCall};
-use crate::collectives::check_apart;
+use crate::collectives::args::check_apart;
 use crate::wait::WaitsOn;
 use crate::{Error, Fold, Result, Sym, World};
 

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{Held, Team, TeamConfig, TeamState};
-use crate::{Context, ContextOptions, Error, Result};
+use super::{Held, Team, TeamConfig, create_context};
+use crate::collectives::team::TeamState;
+use crate::context::{Context, ContextOptions};
+use crate::error::{Error, Result};
 
 /// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
 /// [`Team::detach`].
@@ -47,7 +49,7 @@ use crate::{Context, ContextOptions, Error, Result};
 /// It names the team and keeps nothing of the world alive; with a context of another world it is refused.
 #[doc(alias = "shmem_team_t")]
 pub struct DetachedTeam {
-    /// The world's.
+    /// The world's tag.
     tag: u32,
     which: Which,
     config: TeamConfig,
@@ -56,7 +58,7 @@ pub struct DetachedTeam {
 enum Which {
     All,
     Shared,
-    Made(Box<TeamState>),
+    Owned(Box<TeamState>),
 }
 
 /// A [`DetachedTeam`] on a thread's context: it has the calls of a [`Team`], but for those that end it.
@@ -87,7 +89,7 @@ impl fmt::Debug for DetachedTeam {
         match &self.which {
             Which::All => team.field("members", &"all PEs"),
             Which::Shared => team.field("members", &"the PEs that share memory"),
-            Which::Made(core) => team.field("members", &core.members),
+            Which::Owned(state) => team.field("members", &state.members),
         };
         team.finish()
     }
@@ -107,14 +109,14 @@ impl Team<'_> {
     /// ```
     #[must_use]
     pub fn detach(self) -> DetachedTeam {
-        let all = &self.world.shared.sync_area.all;
+        let all = &self.context.shared.sync_area.all;
         DetachedTeam {
-            tag: self.world.tag,
+            tag: self.context.tag,
             which: match self.held {
-                Held::Made(core) => Which::Made(core),
+                Held::Owned(state) => Which::Owned(state),
                 // There are two of these.
-                Held::Always(core) if std::ptr::eq(core, all) => Which::All,
-                Held::Always(_) => Which::Shared,
+                Held::Borrowed(state) if std::ptr::eq(state, all) => Which::All,
+                Held::Borrowed(_) => Which::Shared,
             },
             config: self.config,
         }
@@ -152,10 +154,10 @@ impl DetachedTeam {
     #[inline]
     pub fn attach<'t>(&'t self, context: &'t Context<'_>) -> Result<AttachedTeam<'t>> {
         self.check(context)?;
-        let core = self.core(context);
+        let state = self.state(context);
         Ok(AttachedTeam(Team {
-            world: context,
-            held: Held::Always(core),
+            context,
+            held: Held::Borrowed(state),
             config: self.config,
         }))
     }
@@ -171,7 +173,8 @@ impl DetachedTeam {
     pub fn leave(&self, context: &Context<'_>) -> Result<()> {
         self.check(context)?;
         if !matches!(self.which, Which::All) {
-            self.core(context).leave(context);
+            self.state(context)
+                .leave(context, &context.shared.sync_area);
         }
         Ok(())
     }
@@ -187,21 +190,21 @@ impl DetachedTeam {
         of: &'c Context<'_>,
         options: ContextOptions,
     ) -> Result<Context<'c>> {
-        match of.tag == self.tag {
-            true => self.core(of).context(of, options),
-            false => Err(Error::Foreign {
+        if of.tag != self.tag {
+            return Err(Error::Foreign {
                 call: "create_context",
-            }),
+            });
         }
+        create_context(self.state(of), of, options)
     }
 
     #[inline]
-    fn core<'t>(&'t self, context: &'t Context<'_>) -> &'t TeamState {
-        let always = &context.shared.sync_area;
+    fn state<'t>(&'t self, context: &'t Context<'_>) -> &'t TeamState {
+        let area = &context.shared.sync_area;
         match &self.which {
-            Which::All => &always.all,
-            Which::Shared => &always.shared,
-            Which::Made(core) => core,
+            Which::All => &area.all,
+            Which::Shared => &area.shared,
+            Which::Owned(state) => state,
         }
     }
 
@@ -212,13 +215,13 @@ impl DetachedTeam {
     /// As [`attach`](Self::attach). The team is gone then, and keeps its room.
     pub fn into_team<'c>(self, context: &'c Context<'_>) -> Result<Team<'c>> {
         self.check(context)?;
-        let always = &context.shared.sync_area;
+        let area = &context.shared.sync_area;
         Ok(Team {
-            world: context,
+            context,
             held: match self.which {
-                Which::All => Held::Always(&always.all),
-                Which::Shared => Held::Always(&always.shared),
-                Which::Made(core) => Held::Made(core),
+                Which::All => Held::Borrowed(&area.all),
+                Which::Shared => Held::Borrowed(&area.shared),
+                Which::Owned(state) => Held::Owned(state),
             },
             config: self.config,
         })
@@ -230,14 +233,13 @@ impl DetachedTeam {
         if context.tag != self.tag {
             return Err(Error::Foreign { call: CALL });
         }
-        match context.counts_as_world() {
-            true => Ok(()),
-            false => Err(Error::Argument {
-                call: CALL,
-                what:
-                    "this context has a team's numbers for its PEs; use one that the world has made"
-                        .into(),
-            }),
+        if context.counts_as_world() {
+            return Ok(());
         }
+        Err(Error::Argument {
+            call: CALL,
+            what: "this context has a team's numbers for its PEs; use one that the world has made"
+                .into(),
+        })
     }
 }

@@ -1,50 +1,50 @@
-//! Which members of a team share a host, for calls that cross each network link once.
+//! The members of a team by host, for calls that cross each network link once.
 
 use std::ops::Range;
 
-use super::group::Group;
+use crate::group::Group;
 
-/// From so many hosts on, what each has is read in two steps: of a row of hosts, and of a member of each row. The one
-/// arrival more then costs less than reading all.
-pub(crate) const IN_ROWS: usize = 32;
+/// From so many hosts on, the data of each host are read in two steps: of a row of hosts, and of a member of each row.
+/// The one arrival more then costs less than reading all.
+pub(crate) const MIN_HOSTS_IN_ROWS: usize = 32;
 
 /// Members by host, where a team has several of them and some host has several members.
 #[derive(Clone, Debug)]
 pub(crate) struct HostGroups {
     groups: Groups,
-    /// Hosts that hear of each other in a round of an arrival across hosts.
+    /// The radix of an arrival across hosts.
     radix: usize,
 }
 
 /// A team's members by host.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
-    /// By their numbers in the team, ascending; the hosts in the order of the world's.
+    /// Ranks in the team, ascending; the hosts in the order of the world's.
     pub members: Vec<Vec<u32>>,
     /// This PE's host, and its place among that host's members.
     pub mine: (usize, usize),
 }
 
 impl HostGroups {
-    /// A team's members by host, by the host of each PE of the world. None where there is nothing to gain.
+    /// A team's members by host, by the host of each PE of the world. None where that has no use.
     pub(crate) fn groups(members: &Group, hosts: &[u32]) -> Option<Groups> {
-        let of: Option<Vec<u32>> = members.pes().map(|pe| hosts.get(pe).copied()).collect();
-        let of = of?;
-        let mut different = of.clone();
+        let host_of: Option<Vec<u32>> = members.pes().map(|pe| hosts.get(pe).copied()).collect();
+        let host_of = host_of?;
+        let mut different = host_of.clone();
         different.sort_unstable();
         different.dedup();
-        if different.len() < 2 || different.len() == of.len() {
+        if different.len() < 2 || different.len() == host_of.len() {
             return None;
         }
         let mut groups = vec![Vec::new(); different.len()];
         let mut mine = (0, 0);
-        for (place, host) in (0_u32..).zip(&of) {
+        for (rank, host) in (0_u32..).zip(&host_of) {
             let at = different.binary_search(host).ok()?;
             let group = groups.get_mut(at)?;
-            if place as usize == members.me() {
+            if rank as usize == members.me() {
                 mine = (at, group.len());
             }
-            group.push(place);
+            group.push(rank);
         }
         Some(Groups {
             members: groups,
@@ -67,37 +67,37 @@ impl HostGroups {
         self.groups.mine
     }
 
-    /// The members on a host, by their numbers in the team, ascending.
+    /// The members on a host, by rank, ascending.
     pub(crate) fn members(&self, host: usize) -> &[u32] {
         self.groups.members.get(host).map_or(&[], Vec::as_slice)
     }
 
-    /// Those on this PE's host.
-    pub(crate) fn near_members(&self) -> &[u32] {
+    /// The members on this PE's host.
+    pub(crate) fn local_members(&self) -> &[u32] {
         self.members(self.groups.mine.0)
     }
 
     /// How many members are on this PE's host.
-    pub(crate) fn near(&self) -> usize {
-        self.near_members().len()
+    pub(crate) fn members_on_host(&self) -> usize {
+        self.local_members().len()
     }
 
-    /// The most of anything that a member reads at once: the members of a host, the hosts of a row, or the rows, of
-    /// which there are no more. The same on each member.
+    /// The most reads of a member at once: of the members of a host, of the hosts of a row, or of the rows, which are no
+    /// more. The same on each member.
     pub(crate) fn widest(&self) -> usize {
-        let near = self.groups.members.iter().map(Vec::len).max();
-        near.unwrap_or(0).max(self.count().div_ceil(self.rows()))
+        let on_host = self.groups.members.iter().map(Vec::len).max();
+        on_host.unwrap_or(0).max(self.count().div_ceil(self.rows()))
     }
 
     /// Rows of hosts, about as many as there are hosts in each: one, where they are few.
     fn rows(&self) -> usize {
         match self.count() {
-            ..IN_ROWS => 1,
+            ..MIN_HOSTS_IN_ROWS => 1,
             many => many.isqrt(),
         }
     }
 
-    /// The hosts of a row. None has two more than another: so no host is read by many more than another.
+    /// The hosts of a row. No row has two more than another: so no host is read by many more than another.
     fn hosts_of(&self, row: usize) -> Range<usize> {
         let (count, rows) = (self.count(), self.rows());
         row * count / rows..(row + 1) * count / rows
@@ -113,8 +113,7 @@ impl HostGroups {
         self.hosts_of(self.my_row())
     }
 
-    /// A member of each row, in the order of the rows: of this PE's it is this PE. What different members read is shared
-    /// out.
+    /// A member of each row, in the order of the rows, this PE for its own row. Different members read different ones.
     pub(crate) fn row_peers(&self) -> impl Iterator<Item = usize> + Clone {
         let (mine, place) = self.groups.mine;
         let at = mine - self.row().start;
@@ -127,29 +126,29 @@ impl HostGroups {
     }
 
     /// Whether a member is on this PE's host.
-    pub(crate) fn is_near(&self, place: usize) -> bool {
-        u32::try_from(place).is_ok_and(|place| self.near_members().binary_search(&place).is_ok())
+    pub(crate) fn is_local(&self, rank: usize) -> bool {
+        u32::try_from(rank).is_ok_and(|rank| self.local_members().binary_search(&rank).is_ok())
     }
 
-    /// The member of this PE's host that gets what a member of another has, for all of this host. What
-    /// different members have is shared out.
+    /// The member of this PE's host that gets the data of a member of another host, for all of this host. Different
+    /// members' data have different leaders.
     pub(crate) fn leader_for(&self, of: usize) -> usize {
-        let at = of % self.near().max(1);
-        self.near_members()
+        let at = of % self.members_on_host().max(1);
+        self.local_members()
             .get(at)
-            .map_or(of, |place| *place as usize)
+            .map_or(of, |rank| *rank as usize)
     }
 
-    /// A member of each host, in the order of the hosts, of which is known after an arrival what it did when
-    /// its host's members were there: the one that told this PE's host or another between, or any that told
-    /// those after its host's members had met again. Of this PE's host it is this PE.
+    /// A member of each host, in the order of the hosts, whose action when its host's members were there is known after
+    /// an arrival: the one that signaled this PE's host or another between, or any that signaled
+    /// those after its host's members had met again. This PE for its own host.
     pub(crate) fn representatives(&self) -> impl Iterator<Item = usize> + Clone {
         let (hosts, (mine, place)) = (self.count(), self.groups.mine);
         (0..hosts).map(move |host| {
             let members = self.members(host);
             let at = match (mine + hosts - host) % hosts.max(1) {
                 0 => place,
-                // The lowest digit is that of the first round, in which it is one member's business.
+                // The lowest digit is that of the first round, in which one member signals.
                 distance => distance % self.radix % members.len().max(1),
             };
             members
@@ -173,8 +172,8 @@ mod tests {
             assert_eq!(groups.members[host][place], me as u32);
             let by_host = HostGroups::of(groups, 8);
             for place in 0..6 {
-                assert_eq!(by_host.is_near(place), hosts[place] == hosts[me]);
-                assert!(by_host.is_near(by_host.leader_for(place)));
+                assert_eq!(by_host.is_local(place), hosts[place] == hosts[me]);
+                assert!(by_host.is_local(by_host.leader_for(place)));
             }
         }
         let one_host = Group::all(6, 0).listed(&[0, 2]).unwrap().unwrap();
@@ -194,7 +193,7 @@ mod tests {
                 let by_host = HostGroups::of(groups, 8);
                 let (row, column) = (by_host.row(), by_host.row_peers());
                 assert!(row.contains(&(hosts[me] as usize)));
-                if count < IN_ROWS {
+                if count < MIN_HOSTS_IN_ROWS {
                     assert!(row == (0..count) && column.eq([me]));
                     continue;
                 }
