@@ -1,6 +1,6 @@
-//! Which PEs a team has, and in which order.
+//! Groups: ordered sets of PEs, such as a team's.
 
-/// A team's PEs, and this PE's place among them.
+/// A team's PEs in their order, and this PE's rank among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     order: Order,
@@ -18,8 +18,8 @@ enum Order {
     },
     Listed {
         pes: Box<[u32]>,
-        /// (PE, its place), ascending.
-        places: Box<[(u32, u32)]>,
+        /// (PE, its rank), ascending.
+        ranks: Box<[(u32, u32)]>,
     },
 }
 
@@ -44,9 +44,9 @@ impl Group {
 
     /// PEs by their numbers in the world, which are all different.
     fn list(pes: Box<[u32]>) -> Order {
-        let mut places: Box<[(u32, u32)]> = pes.iter().copied().zip(0..).collect();
-        places.sort_unstable();
-        Order::Listed { pes, places }
+        let mut ranks: Box<[(u32, u32)]> = pes.iter().copied().zip(0..).collect();
+        ranks.sort_unstable();
+        Order::Listed { pes, ranks }
     }
 
     #[inline]
@@ -66,18 +66,21 @@ impl Group {
     /// The world's number of a member; of a number that the team does not have, one that the world does
     /// not have either.
     #[inline]
-    pub(crate) fn pe(&self, place: usize) -> usize {
+    pub(crate) fn pe(&self, rank: usize) -> usize {
         match &self.order {
             Order::Strided {
                 start,
                 stride,
                 size,
-            } => match place < *size {
-                // No overflow: it is the number of a PE.
-                true => start.wrapping_add_signed(place as isize * stride),
-                false => usize::MAX,
-            },
-            Order::Listed { pes, .. } => pes.get(place).map_or(usize::MAX, |pe| *pe as usize),
+            } => {
+                if rank < *size {
+                    // No overflow: it is the number of a PE.
+                    start.wrapping_add_signed(rank as isize * stride)
+                } else {
+                    usize::MAX
+                }
+            }
+            Order::Listed { pes, .. } => pes.get(rank).map_or(usize::MAX, |pe| *pe as usize),
         }
     }
 
@@ -90,22 +93,20 @@ impl Group {
                 size,
             } => {
                 let (distance, stride) = (pe as i128 - *start as i128, *stride as i128);
-                let place = (distance % stride == 0).then(|| distance / stride)?;
-                (0..*size as i128)
-                    .contains(&place)
-                    .then_some(place as usize)
+                let rank = (distance % stride == 0).then(|| distance / stride)?;
+                (0..*size as i128).contains(&rank).then_some(rank as usize)
             }
-            Order::Listed { pes: _, places } => {
+            Order::Listed { pes: _, ranks } => {
                 let pe = u32::try_from(pe).ok()?;
-                let at = places.binary_search_by_key(&pe, |(pe, _)| *pe).ok()?;
-                places.get(at).map(|(_, place)| *place as usize)
+                let at = ranks.binary_search_by_key(&pe, |(pe, _)| *pe).ok()?;
+                ranks.get(at).map(|(_, rank)| *rank as usize)
             }
         }
     }
 
     /// The world's numbers, in the team's order.
     pub(crate) fn pes(&self) -> impl Iterator<Item = usize> + Clone + '_ {
-        (0..self.len()).map(|place| self.pe(place))
+        (0..self.len()).map(|rank| self.pe(rank))
     }
 
     /// The members from `start` on, each `stride` after the one before; none if this PE is not among
@@ -141,29 +142,29 @@ impl Group {
                 size,
             },
             Order::Listed { .. } => {
-                let place = |i: usize| start.wrapping_add_signed(i as isize * stride);
-                Self::list((0..size).map(|i| self.pe(place(i)) as u32).collect())
+                let rank = |i: usize| start.wrapping_add_signed(i as isize * stride);
+                Self::list((0..size).map(|i| self.pe(rank(i)) as u32).collect())
             }
         };
         Ok(Self::of(order, me))
     }
 
-    /// The members at these places, in this order; none if this PE is not among them. An error, in
+    /// The members of these ranks, in this order; none if this PE is not among them. An error, in
     /// words, where that leaves the team or names one twice.
-    pub(crate) fn listed(&self, places: &[usize]) -> Result<Option<Group>, String> {
+    pub(crate) fn listed(&self, listed: &[usize]) -> Result<Option<Group>, String> {
         let len = self.len();
-        if places.is_empty() {
+        if listed.is_empty() {
             return Err("a team has one PE at least".into());
         }
-        if let Some(place) = places.iter().find(|place| **place >= len) {
+        if let Some(rank) = listed.iter().find(|rank| **rank >= len) {
             return Err(format!(
-                "there is no PE {place} in a team of {len}; its PEs are 0 to {}",
+                "there is no PE {rank} in a team of {len}; its PEs are 0 to {}",
                 len - 1
             ));
         }
-        let order = Self::list(places.iter().map(|place| self.pe(*place) as u32).collect());
-        if let Order::Listed { places, .. } = &order
-            && let Some([(pe, _), _]) = places.array_windows().find(|[a, b]| a.0 == b.0)
+        let order = Self::list(listed.iter().map(|rank| self.pe(*rank) as u32).collect());
+        if let Order::Listed { ranks, .. } = &order
+            && let Some([(pe, _), _]) = ranks.array_windows().find(|[a, b]| a.0 == b.0)
         {
             let twice = self.rank_of(*pe as usize).unwrap_or_default();
             return Err(format!("PE {twice} is named twice; name each once"));
@@ -178,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// What a split gives, by definition.
+    /// The PEs of a split, by definition.
     fn reference(parent: &[usize], start: usize, stride: isize, size: usize) -> Option<Vec<usize>> {
         let places = (0..size as i128).map(|i| start as i128 + i * stride as i128);
         let pes: Option<Vec<usize>> = places

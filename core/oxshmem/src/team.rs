@@ -3,6 +3,7 @@
 mod collectives;
 mod creation;
 mod detached;
+mod reductions;
 mod world;
 
 use std::fmt;
@@ -17,8 +18,8 @@ use crate::place::placed;
 
 /// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
 ///
-/// There is always the team of all PEs ([`World::team`]) and that of the PEs that share memory
-/// ([`World::shared_team`]); others are split off a *parent* team, by a call that is collective over the
+/// There is always the team of all PEs ([`World::team`](crate::World::team)) and that of the PEs that share memory
+/// ([`World::shared_team`](crate::World::shared_team)); others are split off a *parent* team, by a call that is collective over the
 /// parent: a PE that the new team does not have gets `None`, and so cannot call it. Teams are used at once
 /// and freely beside each other; calls of one team come in the same order on all its members.
 ///
@@ -41,12 +42,12 @@ use crate::place::placed;
 /// ```
 ///
 /// Objects of a call lie in host or in GPU memory, destination and source each in either; all members agree on
-/// which. What streams have to do with them before is synchronized, and the result is there for streams when the
+/// which. The caller synchronizes the streams that use them before, and streams see the result when the
 /// call returns.
 ///
-/// A lost member ends each of the team's calls with [`Error::PeerLost`]; a lost PE that is not a member
-/// does not disturb it, but for the quiet of a [`barrier`](Team::barrier) where something was on its way there
-/// ([`World::acknowledge_lost`]). Errors name PEs by their numbers in the world.
+/// A lost member ends each of the team's calls with [`Error::PeerLost`]. A lost PE that is not a member
+/// does not disturb it, but for the quiet of a [`barrier`](Team::barrier) where operations towards it were in flight
+/// ([`World::acknowledge_lost`](crate::World::acknowledge_lost)). Errors name PEs by their numbers in the world.
 ///
 /// A PE has room for `OXSHMEM_TEAMS` teams at the same time, 256 by default, and a new team needs the same
 /// room on all its members: where they are in different other teams, that may be fewer. Room for one is 1,152
@@ -91,12 +92,12 @@ pub struct Team<'w> {
     config: TeamConfig,
 }
 
-/// What a program says about its use of a team.
+/// A program's hints about its use of a team.
 #[doc(alias = "shmem_team_config_t")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TeamConfig {
-    /// How many contexts it means to have at a time. A hint: as many are made as are asked for.
+    /// The number of contexts that it means to have at a time. A hint: as many are made as are asked for.
     pub num_contexts: usize,
 }
 
@@ -183,23 +184,23 @@ impl<'w> Team<'w> {
         self.state().members.pes()
     }
 
-    /// What was said about the team's use.
+    /// The hints about the team's use.
     #[doc(alias = "shmem_team_get_config")]
     #[must_use]
     pub fn config(&self) -> TeamConfig {
         self.config
     }
 
-    /// Says how this PE will use the team. Not collective.
+    /// Sets the hints about this PE's use of the team. Not collective.
     #[must_use]
     pub fn with_config(mut self, config: TeamConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Whether its room is for one call, of a team that its members have made [among
-    /// themselves](crate::Context::team_among): they destroy it after that, and make another for the next. They have got
-    /// none of the room for those that are kept. The same on all members.
+    /// Whether the team's slot is for one call, of a team of an [active set](crate::Context::active_set_team): its members
+    /// destroy it after that, and make another for the next. They have got
+    /// no slot of those for teams that are kept. The same on all members.
     #[must_use]
     pub fn is_for_one_call(&self) -> bool {
         let budget = self.context.shared.sync_area.pool.budget();

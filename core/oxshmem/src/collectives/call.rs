@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_transport::Width;
 
-use super::dissemination::{
-    self, ABORTED, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords, is_eager_word,
-};
+use super::dissemination::{self, ABORTED, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords};
 use super::signature::CallSignature;
 use super::sync_area::SyncArea;
 use super::team::{EpochState, TeamState};
@@ -81,6 +79,15 @@ enum ArrivalHook<'d> {
 /// Time that a PE which arrives instead of consuming waits for others that may wait for it in calls of other teams; and
 /// that a consumer waits for a root which may be a consumer itself.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// In every word of an eager call: a word that was never written does not have it, whatever the epoch.
+const EAGER: u64 = MISMATCH;
+
+/// Whether a word is one of an eager call before this epoch's arrival.
+#[inline]
+fn is_eager_word(word: u64, epoch: u32) -> bool {
+    (word >> 32) as u32 == epoch && word & EAGER != 0
+}
 
 impl SyncWords for TeamSyncWords<'_> {
     type Error = Error;
@@ -211,7 +218,7 @@ impl TeamState {
             // A member that cannot be signaled waits, or hears of a loss.
             let _ = transfer.signal(slot, word, to);
         }
-        // Members that were signaled nothing wait for nothing of this. To look at all members' parkers would map a page
+        // Members without a signal do not wait for this PE. To look at all members' parkers would map a page
         // of each, and the page tables above it.
         fence(Ordering::SeqCst);
         for AbortWord { to, .. } in self.abort_words(epoch) {

@@ -16,8 +16,6 @@ pub(crate) const ABORTED: u64 = 1 << 29;
 const READ: u64 = 1 << 28;
 /// The bits that tell one call from another.
 pub(crate) const SIGNATURE: u64 = READ - 1;
-/// In every word of an eager call: a word that was never written does not have it, whatever the epoch.
-pub(crate) const EAGER: u64 = MISMATCH;
 
 /// A word's slot among those of its receiver, and the member at its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +61,6 @@ const HAS_READ: &str = "its having read what this PE gives";
 /// A word as it travels.
 pub(crate) fn word(epoch: u32, known: u64) -> u64 {
     u64::from(epoch) << 32 | known
-}
-
-/// Whether a word is one of an eager call before this epoch's arrival.
-#[inline]
-pub(crate) fn is_eager_word(word: u64, epoch: u32) -> bool {
-    (word >> 32) as u32 == epoch && word & EAGER != 0
 }
 
 /// Whether a PE in `epoch` waits for this word: one of that epoch, or a later one by which

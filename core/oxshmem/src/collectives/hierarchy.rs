@@ -57,7 +57,7 @@ impl HostGroups {
         HostGroups { groups, radix }
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub(crate) fn count(&self) -> usize {
         self.groups.members.len()
     }
@@ -77,7 +77,7 @@ impl HostGroups {
         self.members(self.groups.mine.0)
     }
 
-    /// How many members are on this PE's host.
+    /// Number of members on this PE's host.
     pub(crate) fn members_on_host(&self) -> usize {
         self.local_members().len()
     }
@@ -209,7 +209,7 @@ mod tests {
                 let next = (0..by_host.rows()).map(|row| by_host.hosts_of(row).start);
                 assert!(next.eq((0..by_host.rows()).map(|row| row * count / by_host.rows())));
             }
-            // Of each host so many as there are rows, twice where a row is shorter, and by each of its members.
+            // Each host is read as often as there are rows, twice where a row is shorter, and by each of its members.
             let most = readers.iter().max().copied().unwrap_or_default();
             assert!(most <= 3 * (count.isqrt() + 3), "{count} hosts: {most}");
         }

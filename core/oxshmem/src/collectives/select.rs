@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::team::TeamState;
 
-/// How a collective call moves its data.
+/// The algorithm by which a collective call moves its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectiveAlgorithm {
     /// Through the members' scratch memory, in one arrival.

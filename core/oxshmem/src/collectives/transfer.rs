@@ -48,7 +48,7 @@ pub(crate) struct Prefetched<T> {
     memory: Vec<T>,
     /// The PEs whose values are there, in the order in which they are wanted.
     pes: Vec<usize>,
-    /// How many of them were consumed.
+    /// Number of them that were consumed.
     consumed: usize,
 }
 

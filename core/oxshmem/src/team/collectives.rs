@@ -1,17 +1,14 @@
-//! The collective calls of a team: their documentation, and the checks of their arguments.
+//! The collective calls of a team, but for [reductions](super::reductions): their documentation, and the checks of their
+//! arguments.
 
 use bytemuck::Pod;
-use oxshmem_transport::Fold;
 
 use super::Team;
 use crate::collectives::algorithm::alltoalls::Strided;
 use crate::collectives::algorithm::broadcast::Broadcast;
-use crate::collectives::algorithm::reduce::{FoldBuffers, Scan};
 use crate::collectives::args::{check_apart, describe, memory_suffix};
 use crate::collectives::call::{CallInfo, CollectiveCall};
-use crate::collectives::fold::{FoldOps, Reducible};
 use crate::collectives::signature::CallSignature;
-use crate::collectives::transfer::Transfer;
 use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::sym::Sym;
@@ -84,9 +81,9 @@ impl Team<'_> {
     /// Copies `src` of PE `root` of this team to `dst` of every member, the root included. Both have the
     /// same length; they are the same object or do not overlap.
     ///
-    /// On return `dst` is updated here and `src` may be reused; other members may still be under way. Where all
+    /// On return `dst` is updated here and `src` may be reused; other members may still be in the call. Where all
     /// members load each other's memory and the data are few, a root waits for the others in one call of
-    /// some tens only: nothing follows from its return about where they are, and where arguments differ (M36)
+    /// some tens only: its return says nothing about the others' progress, and where arguments differ (M36)
     /// a member may get the error from its next call of the team instead. If that does not come within 5 s, the members that
     /// know return, and the team's collective calls are over. Roots that differ so that each member waits for another are
     /// found after 5 s.
@@ -111,7 +108,7 @@ impl Team<'_> {
     /// # Errors
     ///
     /// As of every collective call: arguments that make no sense fail on every member, those that differ
-    /// are told to all (M36), and a member that is lost or gives up ends it for all. After an error that only this PE may
+    /// are told to all (M36), and a member that is lost or aborts ends it for all. After an error that only this PE may
     /// have, the loss of one or a time limit, the root may still be writing `dst`.
     #[doc(alias("shmem_broadcastmem", "shmem_broadcast", "nvshmem_broadcast"))]
     #[doc(alias("nvshmem_broadcastmem", "MPI_Bcast"))]
@@ -235,8 +232,8 @@ impl Team<'_> {
 
     /// As [`alltoall`](Self::alltoall) of blocks of `count` elements that lie apart: element `i` of the
     /// block for or of member `m` is element `(m * count + i) * stride` of the object, with `dst_stride` in
-    /// `dst` and `src_stride` in `src`. Strides are in elements and at least 1. What lies between them in
-    /// `dst` stays as it is.
+    /// `dst` and `src_stride` in `src`. Strides are in elements and at least 1. The elements between them in
+    /// `dst` stay as they are.
     ///
     /// ```
     /// use oxshmem::{Result, testing::spmd};
@@ -380,8 +377,8 @@ impl Team<'_> {
         placed(|| self.collect_checked(dst, src, self.check_apart("collect", dst, src)))
     }
 
-    /// [`collect`](Self::collect) into the beginning of `dst`, of which `src` may be a later part: only what comes has
-    /// to lie apart from it. For callers who know where their destination begins and not where it ends.
+    /// [`collect`](Self::collect) into the beginning of `dst`, of which `src` may be a later part: only the result has
+    /// to lie apart from it. For callers who know the beginning of their destination and not its end.
     ///
     /// # Errors
     ///
@@ -416,218 +413,10 @@ impl Team<'_> {
         self.begin(CALL, signature, &words).collect(dst, src, valid)
     }
 
-    /// Folds `src` of all members, element by element, into `dst` of every member. Both have the same
-    /// length; they are the same object or do not overlap.
-    ///
-    /// Every member gets the same bits, floats included: elements are folded in the team's order. Where the
-    /// team spans hosts, some of them with several members, and both objects are in host memory, what each
-    /// host's members have is folded in the team's order, and then what comes of that, in the order of the
-    /// hosts; of 32 hosts or more, and few bytes, by rows of hosts first, so that teams of other sizes, and longer
-    /// objects, may round otherwise.
-    ///
-    /// ```
-    /// use oxshmem::{Complex, Fold, Result, testing::spmd};
-    ///
-    /// fn main() -> Result<()> {
-    ///     spmd(3, |world| {
-    ///         let x = world.alloc::<Complex<f64>>(1)?;
-    ///         world.write(x, &[Complex::new(0.0, 1.0)])?;
-    ///         world.team().reduce(x, x, Fold::Prod)?;
-    ///         assert_eq!(world.g(x, world.my_pe())?, Complex::new(0.0, -1.0));
-    ///         Ok(())
-    ///     })?;
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`broadcast`](Self::broadcast); where the type has no such fold.
-    #[doc(alias(
-        "shmem_int_sum_reduce",
-        "shmem_and_reduce",
-        "shmem_or_reduce",
-        "shmem_xor_reduce"
-    ))]
-    #[doc(alias(
-        "shmem_max_reduce",
-        "shmem_min_reduce",
-        "shmem_sum_reduce",
-        "shmem_prod_reduce"
-    ))]
-    #[doc(alias(
-        "shmem_and_to_all",
-        "shmem_or_to_all",
-        "shmem_xor_to_all",
-        "shmem_max_to_all"
-    ))]
-    #[doc(alias(
-        "shmem_min_to_all",
-        "shmem_sum_to_all",
-        "shmem_prod_to_all",
-        "nvshmem_and_reduce"
-    ))]
-    #[doc(alias("nvshmem_or_reduce", "nvshmem_xor_reduce", "nvshmem_max_reduce"))]
-    #[doc(alias("nvshmem_min_reduce", "nvshmem_sum_reduce", "nvshmem_prod_reduce"))]
-    #[doc(alias = "MPI_Allreduce")]
-    #[track_caller]
-    pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.reduce_placed("reduce", dst, src, fold, Scan::All)
-    }
-
-    /// Folds `src` of this PE and of the members before it, element by element, into `dst`: an inclusive
-    /// scan. Otherwise as [`reduce`](Self::reduce).
-    ///
-    /// ```
-    /// use oxshmem::{Fold, Result, testing::spmd};
-    ///
-    /// fn main() -> Result<()> {
-    ///     spmd(3, |world| {
-    ///         let (x, sums) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
-    ///         world.write(x, &[world.my_pe() as u64 + 1])?;
-    ///         world.team().inscan(sums, x, Fold::Sum)?;
-    ///         assert_eq!(world.g(sums, world.my_pe())?, [1, 3, 6][world.my_pe()]);
-    ///         Ok(())
-    ///     })?;
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
-    #[doc(alias("shmem_int_sum_inscan", "shmem_sum_inscan", "MPI_Scan"))]
-    #[track_caller]
-    pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.reduce_placed("inscan", dst, src, fold, Scan::UpToOwn)
-    }
-
-    /// Folds `src` of the members before this PE, element by element, into `dst`: an exclusive scan. The
-    /// first member gets what a fold of nothing is: 0 of a sum, 1 of a product, the greatest value of a
-    /// minimum. Otherwise as [`reduce`](Self::reduce).
-    ///
-    /// ```
-    /// use oxshmem::{Fold, Result, testing::spmd};
-    ///
-    /// fn main() -> Result<()> {
-    ///     spmd(3, |world| {
-    ///         let (x, sums) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
-    ///         world.write(x, &[world.my_pe() as u64 + 1])?;
-    ///         world.team().exscan(sums, x, Fold::Sum)?;
-    ///         assert_eq!(world.g(sums, world.my_pe())?, [0, 1, 3][world.my_pe()]);
-    ///         Ok(())
-    ///     })?;
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
-    #[doc(alias("shmem_int_sum_exscan", "shmem_sum_exscan", "MPI_Exscan"))]
-    #[track_caller]
-    pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.reduce_placed("exscan", dst, src, fold, Scan::BeforeOwn)
-    }
-
-    #[track_caller]
-    fn reduce_placed<T: Reducible>(
-        &self,
-        name: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-        fold: Fold,
-        scan: Scan,
-    ) -> Result<()> {
-        placed(|| self.reduce_checked(name, dst, src, fold, scan))
-    }
-
-    fn reduce_checked<T: Reducible>(
-        &self,
-        name: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-        fold: Fold,
-        scan: Scan,
-    ) -> Result<()> {
-        let words = || fold_words(name, dst, src, fold);
-        let signature = fold_signature::<T>(name, fold).and_objects([dst, src]);
-        let transfer = Transfer::new(self.context, name);
-        let buffers = FoldBuffers::new(transfer, fold, [dst, src], self.state().mapped);
-        let ready = buffers.and_then(|buffers| self.check_pair(name, dst, src).map(|()| buffers));
-        self.begin(name, signature, &words)
-            .reduce(dst, src, scan, ready)
-    }
-
-    /// Folds the block of `src` with each member's number of all members, element by element, into `dst` of
-    /// that member. `src` is as many times as long as `dst`, and they do not overlap; or, in place, `dst` is a
-    /// block of `src`: the first, as in MPI, or that with this member's number, as in NCCL. Either will do on
-    /// each member. The other blocks stay as they were.
-    ///
-    /// ```
-    /// use oxshmem::{Fold, Result, testing::spmd};
-    ///
-    /// fn main() -> Result<()> {
-    ///     spmd(3, |world| {
-    ///         let x = world.alloc::<u64>(3)?;
-    ///         world.write(x, &[1, 10, 100])?;
-    ///         let mine = x.at(world.my_pe())?;
-    ///         world.team().reduce_scatter(mine, x, Fold::Sum)?;
-    ///         assert_eq!(world.g(mine, world.my_pe())?, [3, 30, 300][world.my_pe()]);
-    ///         Ok(())
-    ///     })?;
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
-    #[doc(alias("nvshmem_int_sum_reducescatter", "nvshmem_sum_reducescatter"))]
-    #[doc(alias = "MPI_Reduce_scatter_block")]
-    #[track_caller]
-    pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        placed(|| self.reduce_scatter_inner(dst, src, fold))
-    }
-
-    fn reduce_scatter_inner<T: Reducible>(
-        &self,
-        dst: Sym<T>,
-        src: Sym<T>,
-        fold: Fold,
-    ) -> Result<()> {
-        const CALL: &str = "reduce_scatter";
-        let (len, me) = (dst.len(), self.my_pe());
-        let block = |member: usize| {
-            let start = |member: usize| len.saturating_mul(member);
-            src.range(start(member)..start(member + 1))
-        };
-        // In place. On the first member both are one block, so that they count as the same argument.
-        let in_place = match (block(0), block(me)) {
-            (Ok(first), Ok(own)) if dst.is_where(first) || dst.is_where(own) => Some(first),
-            _ => None,
-        };
-        let words = || fold_words(CALL, dst, src, fold);
-        let objects = [in_place.unwrap_or(dst), src];
-        let signature = fold_signature::<T>(CALL, fold).and_objects(objects);
-        let transfer = Transfer::new(self.context, CALL);
-        let buffers = FoldBuffers::new(transfer, fold, [dst, src], self.state().mapped);
-        let ready = buffers.and_then(|buffers| {
-            self.context.check_live(CALL, dst)?;
-            self.context.check_live(CALL, src)?;
-            self.check_blocks(CALL, src, len)?;
-            if in_place.is_none() {
-                check_apart(CALL, dst, src)?;
-            }
-            Ok(buffers)
-        });
-        self.begin(CALL, signature, &words)
-            .reduce_scatter(dst, src, in_place.is_some(), ready)
-    }
-
     /// Takes the place of a collective call in which this PE cannot do its part for a reason that its caller alone
     /// knows, such as an address in another language. The call fails on every member as one in which they do not agree
-    /// (M36), and `why` is what the others are told; of a [`broadcast`](Self::broadcast) some hear by their next call.
+    /// (M36), and `why` is the reason that the others get; for a [`broadcast`](Self::broadcast) some get it from their next
+    /// call.
     ///
     /// # Errors
     ///
@@ -641,8 +430,9 @@ impl Team<'_> {
         })
     }
 
+    /// Begins a collective call, with a span of its own in a trace.
     #[inline]
-    fn begin<'t>(
+    pub(super) fn begin<'t>(
         &'t self,
         name: &'static str,
         signature: CallSignature,
@@ -660,7 +450,12 @@ impl Team<'_> {
 
     /// Checks that two objects are live and of one length, and the same or apart.
     #[inline]
-    fn check_pair<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+    pub(super) fn check_pair<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+    ) -> Result<()> {
         self.context.check_live(call, dst)?;
         self.context.check_live(call, src)?;
         self.context.check_pair(call, dst, src)
@@ -692,16 +487,4 @@ impl Team<'_> {
             ),
         })
     }
-}
-
-/// The signature of a fold of one type of values: objects of another may be as long.
-fn fold_signature<T: Reducible>(call: &'static str, fold: Fold) -> CallSignature {
-    let of = CallSignature::of(<T as FoldOps>::NAME).value();
-    CallSignature::of(call).and(fold as u64).and(of)
-}
-
-fn fold_words<T: Reducible>(call: &'static str, dst: Sym<T>, src: Sym<T>, fold: Fold) -> String {
-    let (dst, src) = (describe(dst), describe(src));
-    let (fold, of) = (fold.name(), <T as FoldOps>::NAME);
-    format!("{call}({dst}, {src}, {fold} of {of})")
 }

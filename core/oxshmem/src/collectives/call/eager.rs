@@ -19,10 +19,8 @@ use std::time::Instant;
 
 use oxshmem_transport::Width;
 
-use super::{CollectiveCall, GRACE};
-use crate::collectives::dissemination::{
-    self, EAGER, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords, is_eager_word,
-};
+use super::{CollectiveCall, EAGER, GRACE, is_eager_word};
+use crate::collectives::dissemination::{self, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords};
 use crate::collectives::layout::LINE;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::team::{EagerBroadcast, EpochState, TeamState};

@@ -350,7 +350,7 @@ fn free_room(world: &World) -> Result<Option<usize>> {
 
 /// Where a team of this PE alone is, which ends.
 fn room_of(alone: Team<'_>) -> Option<usize> {
-    let slot = alone.core().slot();
+    let slot = alone.state().slot();
     // Where a way has failed it cannot be completed.
     let _ = alone.destroy();
     slot
@@ -382,7 +382,7 @@ fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
             });
         }
         let team = world.team().split_strided(0, 1, 3)?.unwrap();
-        room.store(team.core().slot().unwrap(), Ordering::SeqCst);
+        room.store(team.state().slot().unwrap(), Ordering::SeqCst);
         made.fetch_add(1, Ordering::SeqCst);
         until(world, || made.load(Ordering::SeqCst) == 2);
         if world.my_pe() == 1 {
@@ -551,7 +551,7 @@ fn the_room_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_
 #[test]
 fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free() {
     destroyed(|world, asked, team, fails| {
-        let words = team.core().words();
+        let words = team.state().words();
         let mut told = 0;
         asked.decide(move |pe, _| {
             told += usize::from(pe == Pe(0));
