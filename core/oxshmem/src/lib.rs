@@ -129,7 +129,10 @@ pub use statics::Static;
 #[cfg(feature = "cuda")]
 pub use stream::{GpuNumber, GpuView};
 pub use sym::Sym;
-pub use team::{AttachedTeam, DetachedTeam, Team, TeamConfig};
+pub use team::{
+    Team, TeamConfig,
+    detached::{AttachedTeam, DetachedTeam},
+};
 pub use topology::{OpenDevice, described_topology, planned_devices, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};

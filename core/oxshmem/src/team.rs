@@ -2,13 +2,12 @@
 
 mod collectives;
 mod creation;
-mod detached;
+pub(crate) mod detached;
 mod reductions;
 mod world;
 
 use std::fmt;
 
-pub use self::detached::{AttachedTeam, DetachedTeam};
 use crate::collectives::call::CallInfo;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::team::TeamState;
@@ -102,7 +101,7 @@ pub struct TeamConfig {
 }
 
 enum Held<'w> {
-    /// A permanent team, or one that a [`DetachedTeam`] has.
+    /// A permanent team, or one that a [`DetachedTeam`](crate::DetachedTeam) has.
     Borrowed(&'w TeamState),
     /// A team that was made, and can be destroyed.
     Owned(Box<TeamState>),

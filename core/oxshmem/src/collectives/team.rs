@@ -400,9 +400,8 @@ mod tests {
                         .count()
                 };
                 let words: usize = (0..pes).map(across).sum();
-                let alone = layout.hierarchical.across;
                 let alone = Dissemination {
-                    radix: alone,
+                    radix: layout.hierarchical.across,
                     first: 0,
                 };
                 let each = |me: usize| -> usize {
