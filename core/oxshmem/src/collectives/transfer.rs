@@ -13,10 +13,10 @@ use oxshmem_transport::Width;
 use crate::context::Context;
 use crate::copies::HOST_CHUNK;
 use crate::error::Result;
+use crate::handle::on_gpu;
 use crate::lane::{AccessPath, LocalBuffer};
 use crate::mapped::HostMemory;
 use crate::order::{FenceSite, OpKind};
-use crate::handle::on_gpu;
 use crate::simulated::HostSpan;
 use crate::sym::Sym;
 
