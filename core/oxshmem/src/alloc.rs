@@ -319,7 +319,7 @@ impl Heap {
             if via.is_retired() || !via.caps.memory.contains(&kind) {
                 continue;
             }
-            let pieces = via.pieces(kind);
+            let pieces = via.registered_heap(kind);
             let have = pieces.regions().len() as u32;
             for piece in have..pieces.extents.count(high.max(1)) {
                 let (start, end) = (pieces.extents.start(piece), pieces.extents.end(piece));
@@ -354,7 +354,7 @@ impl Heap {
         self.pinned = 0;
         let kind = self.backing.kind();
         for (via, &keep) in transports.iter().zip(keep) {
-            let pieces = via.pieces(kind);
+            let pieces = via.registered_heap(kind);
             pieces.shrink(keep);
             if self.backing.stays_for(via)
                 && let Some(last) = (keep as u32).checked_sub(1)
@@ -696,7 +696,7 @@ impl World {
                 heap.blocks.insert(offset, block);
                 drop(heap);
                 // The bookkeeping is the same everywhere by now, whatever becomes of this.
-                self.see_gpu_data()?;
+                self.make_gpu_data_visible()?;
                 Ok(Sym::new(tag, generation, offset, len))
             }
             (Err(error), placed) => {
@@ -749,7 +749,7 @@ impl World {
         let mine = self.whole_block(CALL, sym).map(drop);
         self.barrier(CALL, digest, mine, &words)?;
         self.release(kind.unwrap_or(HOST), sym.offset());
-        self.see_gpu_data()
+        self.make_gpu_data_visible()
     }
 
     fn whole_block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {

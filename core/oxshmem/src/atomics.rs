@@ -8,9 +8,9 @@
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
-use crate::check::{Access, Type};
-use crate::lane::AccessPath;
+use crate::lane::{AccessPath, AtomicRequest};
 use crate::mapped::HostMemory;
+use crate::order::conflict::{Access, Type};
 use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::stats::Kind;
@@ -432,8 +432,13 @@ impl Context<'_> {
         let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, in_flight)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
-        let operands = (operand, compare);
-        match self.path(call, OpKind::Atomic, on, pe)? {
+        let request = AtomicRequest {
+            op,
+            width: T::WIDTH,
+            operand,
+            compare,
+        };
+        match self.access_path(call, OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let reads_in_order = !in_flight && self.ordered;
                 let site = if reads_in_order {
@@ -441,16 +446,14 @@ impl Context<'_> {
                 } else {
                     FenceSite::Nothing
                 };
-                let old = word.rmw_word(T::WIDTH, op, operands, site);
+                let old = word.rmw_word(T::WIDTH, op, request.operands(), site);
                 self.peers.mark_dirty_any();
                 Ok(old)
             }
             AccessPath::Lane(endpoint, remote) => {
-                self.lane_amo(call, endpoint, remote, T::WIDTH, op, operands, !in_flight)
+                self.lane_amo(call, endpoint, remote, request, !in_flight)
             }
-            AccessPath::Staged(remote) => {
-                self.staged_atomic(call, remote, (op, T::WIDTH), operands)
-            }
+            AccessPath::Staged(remote) => self.staged_atomic(call, remote, request),
         }
     }
 }

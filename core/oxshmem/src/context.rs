@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use self::options::ContextOptions;
 pub use self::session::Session;
 pub use self::threads::{LockedContext, SharedContext};
-use crate::check::Entered;
 use crate::config::MemoryModel;
 use crate::lane::Lanes;
+use crate::order::conflict::Entered;
 use crate::peer::PeerTable;
 use crate::place::placed;
 use crate::shared::Shared;
@@ -127,7 +127,7 @@ pub struct Context<'w> {
 pub(crate) struct State {
     /// The context's number among those of this PE; the default one's is 0.
     pub number: u64,
-    pub wire: Lanes,
+    pub lanes: Lanes,
     /// The entries of checked mode for this context's operations.
     pub entered: RefCell<Entered>,
     /// State of the context's random sequence; never 0.
@@ -200,10 +200,10 @@ impl<'w> Context<'w> {
                 })?
             }
         };
-        let wire = Lanes::open(&shared.rails, shared.n_pes(), shared.fences_always_slow)?;
+        let lanes = Lanes::open(&shared.rails, shared.n_pes(), shared.fences_always_slow)?;
         let peers = self.peers.of_context(members);
         let members = members.cloned();
-        Ok(Context::with(shared, peers, wire, (me, members), options))
+        Ok(Context::with(shared, peers, lanes, (me, members), options))
     }
 
     /// Whether its numbers for the PEs are the world's.
@@ -212,20 +212,20 @@ impl<'w> Context<'w> {
     }
 
     /// The default one.
-    pub(crate) fn default(shared: Arc<Shared>, peers: PeerTable, wire: Lanes) -> Self {
+    pub(crate) fn default(shared: Arc<Shared>, peers: PeerTable, lanes: Lanes) -> Self {
         let me = shared.me;
-        Self::with(shared, peers, wire, (me, None), ContextOptions::NONE)
+        Self::with(shared, peers, lanes, (me, None), ContextOptions::NONE)
     }
 
     fn with(
         shared: Arc<Shared>,
         peers: PeerTable,
-        mut wire: Lanes,
+        mut lanes: Lanes,
         (me, members): (usize, Option<Arc<[u32]>>),
         options: ContextOptions,
     ) -> Self {
         let number = shared.contexts.fetch_add(1, Ordering::Relaxed);
-        wire.trace(shared.trace.as_ref(), number);
+        lanes.trace(shared.trace.as_ref(), number);
         let seed = shared.config.seed ^ number.wrapping_mul(0x5851_f42d_4c95_7f2d);
         Context {
             tag: peers.tag(),
@@ -239,7 +239,7 @@ impl<'w> Context<'w> {
             },
             state: Box::new(State {
                 number,
-                wire,
+                lanes,
                 entered: RefCell::default(),
                 random: Cell::new(random_start(seed, shared.me as u32)),
                 session: Cell::new(None),
@@ -313,7 +313,7 @@ impl<'w> Context<'w> {
         state.ended = true;
         // A reply may still arrive by its lanes.
         let completed = completed.is_ok() && !self.shared.pending_replies.has_any_of(state.number);
-        state.wire.close(completed);
+        state.lanes.close(completed);
         self.shared.pending_replies.end(state.number);
     }
 }
@@ -322,7 +322,7 @@ impl Drop for Context<'_> {
     fn drop(&mut self) {
         if self.state.number == 0 {
             // A world that was not finalized waits for nobody.
-            self.state.wire.retire();
+            self.state.lanes.retire();
             return;
         }
         if self.state.ended {

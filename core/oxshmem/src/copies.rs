@@ -8,9 +8,9 @@ use bytemuck::Pod;
 
 pub(crate) use self::local_operand::LocalOperand;
 pub use self::local_operand::{CopySource, CopyTarget};
-use crate::check::Access;
 use crate::lane::{AccessPath, LocalBuffer};
 use crate::order::OpKind;
+use crate::order::conflict::Access;
 use crate::place::placed;
 use crate::stats::Kind;
 use crate::{Context, Result, Scope, Sym};
@@ -75,7 +75,7 @@ impl Context<'_> {
         self.count(Kind::Put, dst, dst.bytes(), pe);
         let on_host = self.is_on_host(src);
         let from = self.local_address(src);
-        match self.path(call, OpKind::Put, dst, pe)? {
+        match self.access_path(call, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) if on_host => {
                 span.copy_from_place(self.own(src), src.bytes());
                 self.peers.mark_dirty_any();
@@ -126,7 +126,7 @@ impl Context<'_> {
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
-        let path = self.path(call, OpKind::Put, src, pe)?;
+        let path = self.access_path(call, OpKind::Put, src, pe)?;
         self.get_by(call, path, dst, (src, pe), nonblocking)
     }
 
@@ -181,7 +181,7 @@ impl Context<'_> {
         )?;
         // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
         if to == self.shared.me && !self.is_on_host(dst) {
-            self.settle_own_gpu(call)
+            self.make_own_gpu_visible(call)
         } else {
             Ok(())
         }

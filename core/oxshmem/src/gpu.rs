@@ -107,19 +107,19 @@ impl Context<'_> {
     }
 
     #[inline(always)]
-    pub(crate) fn see_gpu_data(&self) -> Result<()> {
-        self.shared.see_gpu_data()
+    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
+        self.shared.make_gpu_data_visible()
     }
 
     /// Has what this PE has put into its own GPU memory be there, for its GPU and for others.
-    pub(crate) fn settle_own_gpu(&self, call: &'static str) -> Result<()> {
+    pub(crate) fn make_own_gpu_visible(&self, call: &'static str) -> Result<()> {
         self.quiet_slow(call, Some(&[self.shared.me]), true)?;
-        self.see_gpu_data()
+        self.make_gpu_data_visible()
     }
 
     /// Has a PE bring its GPU's view up to date, and waits until it has (M27). It needs make no call
     /// for it: the bootstrap's service answers, so that nothing simulated takes part in this wait.
-    pub(crate) fn ask_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
+    pub(crate) fn request_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
         let flushes = &self.shared.gpu_flushes;
         if pe == self.shared.me {
             return Ok(flushes.flush()?);
@@ -133,7 +133,7 @@ impl Shared {
     /// Brings this PE's GPU's view up to date with what NICs have placed in its memory, where a
     /// transport needs that (M27). Run by waits, tests and barriers.
     #[inline(always)]
-    pub(crate) fn see_gpu_data(&self) -> Result<()> {
+    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
         let flushes = &self.gpu_flushes;
         if flushes.domains.is_empty() || !self.inserts(FenceSite::WaitGpu) {
             return Ok(());

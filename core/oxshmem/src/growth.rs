@@ -41,7 +41,7 @@ fn pieces_from(
     first: usize,
 ) -> Vec<(String, Vec<Piece>)> {
     let told = |via: &Arc<Rail>| {
-        let heap = via.pieces(kind).regions();
+        let heap = via.registered_heap(kind).regions();
         let new = heap.iter().skip(first);
         let pieces = new.map(|region| (region.id().0, HexBytes(region.key().to_vec())));
         (via.name.to_owned(), pieces.collect())
@@ -54,7 +54,8 @@ impl World {
     /// How many pieces of a heap are registered, by transport.
     pub(crate) fn pieces(&self, kind: MemoryKind) -> Vec<usize> {
         let all = self.shared.rails.iter();
-        all.map(|via| via.pieces(kind).regions().len()).collect()
+        all.map(|via| via.registered_heap(kind).regions().len())
+            .collect()
     }
 
     /// Registers what a heap has grown into; who fails takes it back with the others.
@@ -92,7 +93,7 @@ impl World {
         let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.shared.bootstrap, &mine)?;
         for via in transports.iter().filter(|via| grows(via, kind)) {
             let mut descriptors = self.share_pieces(via, kind, first)?;
-            for peer in via.pieces(kind).imported().iter() {
+            for peer in via.registered_heap(kind).imported().iter() {
                 let told = all.get(peer.pe.index()).map_or(&[][..], Vec::as_slice);
                 let named = told.iter().find(|(name, _)| *name == via.name);
                 let pieces = named
@@ -125,7 +126,7 @@ impl World {
         kind: MemoryKind,
         first: usize,
     ) -> Result<Vec<(u32, Vec<OwnedFd>)>> {
-        let pieces = via.pieces(kind);
+        let pieces = via.registered_heap(kind);
         let among = pieces.shared_with();
         if among.len() < 2 {
             return Ok(Vec::new());

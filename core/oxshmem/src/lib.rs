@@ -47,9 +47,9 @@ mod alloc;
 mod atomics;
 #[doc(hidden)]
 pub mod bindings;
-mod check;
 mod collectives;
 mod config;
+mod conflict_check;
 mod context;
 mod control;
 mod copies;

@@ -23,9 +23,9 @@ use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 
 use crate::atomics::{Word, all_atomics};
-use crate::check::{Access, Type};
-use crate::lane::AccessPath;
+use crate::lane::{AccessPath, AtomicRequest};
 use crate::mapped::HostMemory;
+use crate::order::conflict::{Access, Type};
 use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::signal::first_elements;
@@ -218,7 +218,13 @@ impl Context<'_> {
         let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
-        match self.path(call, OpKind::Atomic, on, pe)? {
+        let request = AtomicRequest {
+            op,
+            width: T::WIDTH,
+            operand,
+            compare,
+        };
+        match self.access_path(call, OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
                 self.peers.mark_dirty_any();
@@ -229,18 +235,10 @@ impl Context<'_> {
             // The lane writes the 4 or 8 bytes of the type.
             // SAFETY: the caller promises a writable result until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
-                self.lane_amo_nbi(
-                    call,
-                    endpoint,
-                    remote,
-                    T::WIDTH,
-                    op,
-                    operands,
-                    result.cast(),
-                )
+                self.lane_amo_nbi(call, endpoint, remote, request, result.cast())
             },
             AccessPath::Staged(remote) => {
-                let old = self.staged_atomic(call, remote, (op, T::WIDTH), operands)?;
+                let old = self.staged_atomic(call, remote, request)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())

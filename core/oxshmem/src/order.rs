@@ -3,6 +3,7 @@
 //! Mapped peers need processor fences alone. For the others `crate::lane` derives flushes from
 //! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by sets of operation kinds ([`OpSet`]).
 
+pub(crate) mod conflict;
 mod fence_site;
 mod op_set;
 

@@ -6,11 +6,11 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, SignalOp, Width};
 
 use crate::atomics::AtomicValue;
-use crate::check::Access;
 use crate::context::Context;
 use crate::error::Result;
 use crate::lane::{AccessPath, LocalBuffer, Signal};
 use crate::mapped::HostMemory;
+use crate::order::conflict::Access;
 use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::stats::Kind;
@@ -124,7 +124,7 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.path(call, OpKind::Put, dst, pe)? {
+        match self.access_path(call, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises `len` readable bytes.
                 unsafe { span.copy_from_raw(source, len) };
@@ -159,7 +159,7 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.path(call, OpKind::Put, src, pe)? {
+        match self.access_path(call, OpKind::Put, src, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises `len` writable bytes.
                 unsafe { span.copy_to_raw(destination, len) };

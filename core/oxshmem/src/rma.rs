@@ -247,7 +247,7 @@ impl Context<'_> {
             self.note_own_store();
             return Ok(());
         }
-        self.settle_own_gpu("write")
+        self.make_own_gpu_visible("write")
     }
 
     /// Reads this PE's own copy: a get from itself.

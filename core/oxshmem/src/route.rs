@@ -102,7 +102,7 @@ pub(crate) struct ReasonTable {
 #[derive(Debug)]
 pub(crate) struct Routes {
     /// By PE.
-    pub ways: Box<[PeerPaths]>,
+    pub paths: Box<[PeerPaths]>,
     whys: Box<[ReasonTable]>,
     reasons: Reasons,
     /// By the index of the opened transport.
@@ -118,14 +118,20 @@ impl Routes {
         opened: Box<[CandidateReasons]>,
         gpu: bool,
     ) -> Self {
-        let (ways, whys): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
+        let (paths, whys): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
         Routes {
-            ways: ways.into(),
+            paths: paths.into(),
             whys: whys.into(),
             reasons,
             opened,
             gpu,
         }
+    }
+
+    /// The paths to a PE; none to one that does not exist.
+    #[inline]
+    pub(crate) fn paths_to(&self, pe: usize) -> &PeerPaths {
+        self.paths.get(pe).unwrap_or(&PeerPaths::NONE)
     }
 
     fn route(&self, way: Path, why: u32) -> Route {
@@ -147,31 +153,34 @@ impl Routes {
 
     /// How puts and gets reach the host memory of `pe`.
     pub(crate) fn get(&self, pe: usize) -> Option<Route> {
-        Some(self.route(self.ways.get(pe)?.host, self.whys.get(pe)?.host))
+        Some(self.route(self.paths.get(pe)?.host, self.whys.get(pe)?.host))
     }
 
     pub(crate) fn explain(&self, pe: usize) -> Option<RouteExplanation> {
-        let (ways, whys) = (self.ways.get(pe)?, self.whys.get(pe)?);
+        let (paths, whys) = (self.paths.get(pe)?, self.whys.get(pe)?);
         let gpu = |way, why| self.gpu.then(|| self.route(way, why));
         Some(RouteExplanation {
             pe,
-            host: self.route(ways.host, whys.host),
-            host_atomics: self.route(ways.host_atomics, whys.host_atomics),
-            gpu: gpu(ways.gpu, whys.gpu),
-            gpu_atomics: gpu(ways.gpu_atomics, whys.gpu_atomics),
+            host: self.route(paths.host, whys.host),
+            host_atomics: self.route(paths.host_atomics, whys.host_atomics),
+            gpu: gpu(paths.gpu, whys.gpu),
+            gpu_atomics: gpu(paths.gpu_atomics, whys.gpu_atomics),
         })
     }
 
     /// Whether every PE's memory, of each kind there is, is mapped here.
     pub(crate) fn all_mapped(&self) -> bool {
         let mapped =
-            |ways: &PeerPaths| ways.host.is_mapped() && (!self.gpu || ways.gpu.is_mapped());
-        self.ways.iter().all(mapped)
+            |paths: &PeerPaths| paths.host.is_mapped() && (!self.gpu || paths.gpu.is_mapped());
+        self.paths.iter().all(mapped)
     }
 
     /// The first PE whose host memory nothing reaches, and why.
     pub(crate) fn first_unreachable(&self) -> Option<(usize, String)> {
-        let pe = self.ways.iter().position(|ways| ways.host == Path::None)?;
+        let pe = self
+            .paths
+            .iter()
+            .position(|paths| paths.host == Path::None)?;
         Some((pe, self.get(pe)?.refusals()))
     }
 }

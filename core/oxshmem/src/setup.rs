@@ -299,12 +299,12 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     } = placed;
 
     for transport in &mut opened {
-        transport.host.cut(match transport.pins() {
+        transport.host.set_extents(match transport.pins() {
             true => Extents::doubling(limit),
             false => Extents::whole(limit),
         });
         let gpu = gpu_heap.cut().unwrap_or(Extents::whole(0));
-        transport.gpu.cut(gpu);
+        transport.gpu.set_extents(gpu);
     }
     let opened: Vec<_> = opened.into_iter().map(Arc::new).collect();
     #[cfg(feature = "cuda")]
@@ -336,7 +336,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     let grows = grows.then(|| Extents::doubling(limit));
     let published = grows.map_or(0, |cut| cut.count(heap.high_water()));
     let registered = MemoryKind::ALL.map(|kind| -> Vec<_> {
-        let all = opened.iter().map(|via| via.pieces(kind).regions());
+        let all = opened.iter().map(|via| via.registered_heap(kind).regions());
         all.collect()
     });
     let heaps = MemoryKind::ALL.into_iter().zip(&registered);
@@ -381,7 +381,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     let unmapped = |pe: usize| config.check || !mapped.get(pe).is_some_and(MappedHeap::is_mapped);
     drop(heaps);
     drop(registered);
-    let lanes = lanes_used(&routes.ways, unmapped);
+    let lanes = lanes_used(&routes.paths, unmapped);
     let visible = if config.check {
         vec![MappedHeap::default(); mapped.len()]
     } else {
@@ -391,7 +391,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { PeerTable::new(tag, visible, config.stats.is_some()) };
     let used = lanes.iter().filter_map(|&index| opened.get(index));
-    used.clone().for_each(|via| via.use_lanes());
+    used.clone().for_each(|via| via.enable_lanes());
     let pinned = used.into_iter().any(|via| via.pins());
     let domains = || opened.iter().map(|t| &t.domain);
     let gpu_flushes = GpuFlushes::of(domains());
@@ -447,7 +447,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
         _ => statics,
     };
     let services = match agreed.messages {
-        true => start_services(&opened, &routes.ways, &own, &lose, trace.as_ref())?,
+        true => start_services(&opened, &routes.paths, &own, &lose, trace.as_ref())?,
         false => Vec::new(),
     };
     let stats = config.stats.take();

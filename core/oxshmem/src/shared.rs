@@ -116,7 +116,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// Number of PEs in the job.
     pub(crate) fn n_pes(&self) -> usize {
-        self.routes.ways.len()
+        self.routes.paths.len()
     }
 
     /// Drives what a program has that waits should drive beside their own context. A panic there is an error of the call:

@@ -4,9 +4,9 @@ use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
-use crate::check::Access;
 use crate::lane::{AccessPath, LocalBuffer, Signal};
 use crate::order::OpKind;
+use crate::order::conflict::Access;
 use crate::place::placed;
 use crate::stats::Kind;
 use crate::{Context, Error, Result, Sym};
@@ -90,7 +90,7 @@ impl Context<'_> {
         self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
         self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
-        match self.path(CALL, OpKind::Put, dst, pe)? {
+        match self.access_path(CALL, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises as many readable bytes.
                 unsafe { span.copy_from_raw(source, len) };

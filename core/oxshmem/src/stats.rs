@@ -185,7 +185,7 @@ impl Context<'_> {
         bytes: usize,
         pe: usize,
     ) {
-        let ways = self.shared.ways(pe);
+        let ways = self.shared.routes.paths_to(pe);
         let way = match kind {
             Kind::Put | Kind::Get | Kind::PutSignal => ways.copies(memory),
             Kind::Atomic if is_nic => ways.nic,

@@ -2,9 +2,9 @@
 
 use bytemuck::Pod;
 
-use crate::check::Access;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::order::conflict::Access;
 use crate::stats::Kind;
 use crate::sym::Sym;
 

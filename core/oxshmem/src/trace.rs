@@ -6,7 +6,7 @@
 //! trace the slow branches look at one `Option`, and the fast ones at nothing.
 
 mod json;
-mod lane;
+mod lane_counters;
 mod log;
 mod open;
 
@@ -17,7 +17,7 @@ use std::thread::ThreadId;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::json::Quoted;
-pub(crate) use self::lane::{Operation, Tally};
+pub(crate) use self::lane_counters::{LaneCounters, Operation};
 use self::log::Log;
 pub(crate) use self::open::open;
 use crate::wait::WaitReason;
@@ -345,7 +345,7 @@ impl World {
         let Some(trace) = &self.shared.trace else {
             return;
         };
-        self.state.wire.tell_trace();
+        self.state.lanes.write_trace_counts();
         trace.end();
         // Without those that were lost meanwhile the file stays open, which viewers accept.
         if self.shared.bootstrap.barrier().is_ok() && trace.leads {

@@ -317,7 +317,7 @@ macro_rules! calls {
             Waiter::progress(self);
             self.shared().run_progress_hook("test")?;
             let holds = cmp.holds(load_acquire(self.shared(), word), value);
-            self.shared().see_gpu_data()?;
+            self.shared().make_gpu_data_visible()?;
             Ok(holds)
         }
 
@@ -369,7 +369,7 @@ macro_rules! calls {
             Waiter::progress(self);
             self.shared().run_progress_hook("signal_fetch")?;
             let value = load_acquire(self.shared(), signal);
-            self.shared().see_gpu_data()?;
+            self.shared().make_gpu_data_visible()?;
             Ok(value)
         }
 
@@ -511,7 +511,7 @@ fn wait_set<T: Waitable, R>(
         describe: &describe,
     };
     let found = wait_in_call(of, &reason, || poll(set, of.shared()))?;
-    of.shared().see_gpu_data()?;
+    of.shared().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -523,7 +523,7 @@ fn test_set<T: Waitable, R>(
     of.progress();
     of.shared().run_progress_hook(set.call)?;
     let found = test(set, of.shared());
-    of.shared().see_gpu_data()?;
+    of.shared().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -555,7 +555,7 @@ pub(crate) fn wait_word<T: Waitable>(
         let now = load_acquire(of.shared(), word);
         cmp.holds(now, value).then_some(now)
     })?;
-    of.shared().see_gpu_data()?;
+    of.shared().make_gpu_data_visible()?;
     Ok(found)
 }
 

@@ -57,7 +57,7 @@ fn wait_on<R>(
         describe: &describe,
     };
     let found = wait(waiter, &reason, None, poll)?;
-    waiter.shared().see_gpu_data()?;
+    waiter.shared().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -78,7 +78,7 @@ fn poll_once_on<R>(waiter: &impl Waiter, poll: impl FnOnce() -> R) -> Result<R> 
     waiter.progress();
     waiter.shared().run_progress_hook("poll_once")?;
     let found = poll();
-    waiter.shared().see_gpu_data()?;
+    waiter.shared().make_gpu_data_visible()?;
     Ok(found)
 }
 

@@ -117,7 +117,7 @@ impl<'c> Transfer<'c> {
             return Ok(());
         }
         context.point();
-        match context.path(call, OpKind::Put, slot, to)? {
+        match context.access_path(call, OpKind::Put, slot, to)? {
             AccessPath::Mapped(span) => {
                 span.store_word(Width::W64, word, FenceSite::Arrive);
                 Ok(())
@@ -174,7 +174,7 @@ impl<'c> Transfer<'c> {
         let by_lane = |pe: &usize| {
             context.peers.span(from, *pe).is_none()
                 && matches!(
-                    context.path(call, OpKind::Put, from, *pe),
+                    context.access_path(call, OpKind::Put, from, *pe),
                     Ok(AccessPath::Lane(..))
                 )
         };
@@ -209,7 +209,8 @@ impl<'c> Transfer<'c> {
         let from = from.cast::<u8>()?;
         let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
         let begun = pes.iter().zip(slots).try_for_each(|(pe, slot)| {
-            let AccessPath::Lane(via, _) = context.path(call, OpKind::Put, from, *pe)? else {
+            let AccessPath::Lane(via, _) = context.access_path(call, OpKind::Put, from, *pe)?
+            else {
                 return context.get_by_path(call, slot, from, *pe);
             };
             // A piece that the transport accepts without registration need not be waited for at once.
@@ -219,7 +220,7 @@ impl<'c> Transfer<'c> {
                 .enumerate()
                 .try_for_each(|(i, part)| {
                     let from = from.range(i * piece..i * piece + part.len())?;
-                    match context.path(call, OpKind::Put, from, *pe)? {
+                    match context.access_path(call, OpKind::Put, from, *pe)? {
                         // SAFETY: the memory is lent to this function, which ends only when the gets have
                         // completed or were cancelled.
                         AccessPath::Lane(via, target) => unsafe {
@@ -264,7 +265,7 @@ impl<'c> Transfer<'c> {
         if self.context.is_on_host(own) {
             Ok(())
         } else {
-            self.context.settle_own_gpu(self.call)
+            self.context.make_own_gpu_visible(self.call)
         }
     }
 
@@ -278,7 +279,7 @@ impl<'c> Transfer<'c> {
         }
         let path = match context.peers.span(src, pe) {
             Some(span) => AccessPath::Mapped(HostSpan::Mapped(span)),
-            None => context.path(call, OpKind::Put, src, pe)?,
+            None => context.access_path(call, OpKind::Put, src, pe)?,
         };
         match path {
             AccessPath::Mapped(span) if context.is_on_host(dst) => {
@@ -350,7 +351,7 @@ impl<'c> Transfer<'c> {
                     .copy_part_from_place(HostSpan::Mapped(span), from.len(), whole);
                 return Ok(());
             }
-            match context.path(call, OpKind::Put, from, pe)? {
+            match context.access_path(call, OpKind::Put, from, pe)? {
                 path @ AccessPath::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
                     by_lanes.push(pe);
                     context.get_by(call, path, dst, (from, pe), true)

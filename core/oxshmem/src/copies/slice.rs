@@ -14,10 +14,10 @@ use oxshmem_cuda::{DevicePtr, Stream, interop};
 
 use super::local_operand::LocalOperand;
 use super::{CopySource, CopyTarget};
-use crate::check::Access;
 use crate::gpu::cuda::Engine;
 use crate::lane::{AccessPath, Endpoint, LocalBuffer, MrKey, RemoteTarget};
 use crate::order::OpKind;
+use crate::order::conflict::Access;
 use crate::stats::Kind;
 use crate::stream::DRAIN_LIMIT;
 use crate::stream::gpu_streams::{GpuStreams, InCall};
@@ -354,7 +354,7 @@ impl Context<'_> {
 
     /// Called when a scope ends: the slices lent to it go back to the program.
     pub(crate) fn slices_back(&self, completed: &Result<()>) {
-        let lent = self.state.wire.slices_lent.take();
+        let lent = self.state.lanes.slices_lent.take();
         if let (true, Err(_), Some(streams)) = (lent, completed, &self.shared.gpu_streams) {
             await_release(streams, "scope");
         }
@@ -370,7 +370,7 @@ impl Context<'_> {
         carry: impl FnOnce(&Endpoint, RemoteTarget, LocalBuffer, bool) -> Result<()>,
     ) -> Result<bool> {
         let AccessPath::Lane(endpoint, remote) =
-            self.path(local.call, OpKind::Put, remote, local.pe)?
+            self.access_path(local.call, OpKind::Put, remote, local.pe)?
         else {
             return Ok(false);
         };
@@ -381,7 +381,7 @@ impl Context<'_> {
         let buffer = LocalBuffer::at(at, len);
         // The slice is lent together with the guard that owns it.
         if let Some((key, _)) = self.key_of(endpoint, at, len).filter(|(key, _)| key.on_gpu) {
-            self.state.wire.slices_lent.set(true);
+            self.state.lanes.slices_lent.set(true);
             let carried = carry(endpoint, remote, buffer.keyed(key), true);
             return local.carried(carried);
         }

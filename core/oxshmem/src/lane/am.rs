@@ -1,150 +1,54 @@
 //! Active messages: atomics that the target's CPU executes, where no lane performs them as a CPU does
-//! (M28, M29). Its [service](crate::service) answers into this PE's memory.
+//! (M28, M29). Its [progress thread](crate::service) replies into this PE's memory.
 
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{AtomicOp, Local, Op, Pe, Status, Width};
+use oxshmem_transport::{Local, Op, Status, Width};
 
-use super::{Effect, Endpoint, RemoteTarget, Until};
+use super::amo::AtomicRequest;
+use super::in_flight::{Effect, Until};
+use super::pending_replies::{PendingReply, SLOTS, SlotState};
+use super::target::{LanePeer, RemoteTarget};
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::hang::WaitedFor;
 use crate::mapped::HostMemory;
 use crate::order::{FenceSite, OpKind, OpSet};
 use crate::service::AmRequest;
 use crate::simulated::HostSpan;
 use crate::wait::{WaitReason, WaitsOn};
-use crate::{Context, Error, Result, Sym};
 
-/// How many messages of a PE may be unanswered at once.
-const SLOTS: usize = 256;
-/// The words of an answer: the value, and the number of the message.
-const WORDS: usize = 2;
-
-/// The messages that a PE's contexts have sent and that were not answered yet, as far as somebody has
-/// looked.
-pub(crate) struct PendingReplies {
-    /// Where the answers come.
-    answers: Sym<u64>,
-    slots: Mutex<Slots>,
-}
-
-struct Slots {
-    /// Taken in turn.
-    next: usize,
-    /// The number of the last message; numbers begin at 1, because answers' words begin as 0.
-    last: u64,
-    slots: Vec<Option<PendingReply>>,
-}
-
-/// A message, and the way that it took.
-#[derive(Clone, Copy)]
-struct PendingReply {
-    slot: usize,
-    number: u64,
-    pe: usize,
-    /// The number of its context.
-    context: u64,
-    /// The index of its transport.
-    transport: usize,
-    /// Its context is about to read the answer.
-    fetching: bool,
-}
-
-/// How often a PE that owes an answer is asked for a sign of life on the way that the message took: an
-/// answer that got lost on its way back leaves nothing outstanding here that could fail.
+/// The period of probes on the connection that a message took, of a PE that owes a reply: a reply that got lost on
+/// its way back leaves nothing in flight here that could fail.
 const PROBE: Duration = Duration::from_secs(1);
-
-impl PendingReplies {
-    /// Bytes that the answers take.
-    pub(crate) const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
-
-    /// Answers come into these words.
-    pub(crate) fn new(answers: Sym<u64>) -> Self {
-        PendingReplies {
-            answers,
-            slots: Mutex::new(Slots {
-                next: 0,
-                last: 0,
-                slots: vec![None; SLOTS],
-            }),
-        }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those of a context that are not known to be answered.
-    fn of_context(&self, context: u64) -> Vec<PendingReply> {
-        let slots = self.slots();
-        let all = slots.slots.iter().flatten();
-        all.filter(|sent| sent.context == context)
-            .copied()
-            .collect()
-    }
-
-    /// Whether a context has any.
-    pub(crate) fn has_any_of(&self, context: u64) -> bool {
-        self.slots()
-            .slots
-            .iter()
-            .flatten()
-            .any(|sent| sent.context == context)
-    }
-
-    /// A context has ended, and so have its lanes if any of its messages is unanswered: no answer comes.
-    pub(crate) fn end(&self, context: u64) {
-        for slot in &mut self.slots().slots {
-            slot.take_if(|sent| sent.context == context);
-        }
-    }
-}
-
-/// Whether a context may send one more message.
-enum SlotState {
-    /// In this slot.
-    Free(PendingReply),
-    /// When this one of its own is answered.
-    After(PendingReply),
-    /// When it has given up those of its own that no answer can come to.
-    GivenUp,
-    /// When one of any context is answered.
-    Full,
-    /// When other contexts have given up theirs to this PE and others, which were lost.
-    Lost(usize),
-}
 
 impl Context<'_> {
     /// Sends an atomic to the CPU of the PE that has the word; gives the old value if it is
-    /// `fetching`, and is else under way until a fence or quiet.
-    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    /// `fetching`, and is else in flight until a fence or quiet.
     pub(super) fn message_atomic(
         &self,
-        call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
-        width: Width,
-        op: AtomicOp,
-        (operand, compare): (u64, u64),
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
+        request: AtomicRequest,
         fetching: bool,
     ) -> Result<u64> {
         // It sees this PE's own puts, as a get does.
-        if !via.guarantees(far.kind).put_message && self.inserts(FenceSite::ReadLane) {
-            self.flush(call, via, far.pe)?;
+        if !peer.endpoint.guarantees(remote.kind).put_message && self.inserts(FenceSite::ReadLane) {
+            self.flush(peer)?;
         }
-        let ticket = self.take_slot(call, via, far.pe, fetching)?;
-        let answer = self.answer_words(ticket.slot)?;
-        let request = AmRequest {
-            op,
-            width,
-            offset: far.offset,
-            operand,
-            compare,
-            answer: answer.offset(),
-            number: ticket.number,
+        let sent = self.claim_slot(peer, fetching)?;
+        let reply = self.shared.pending_replies.reply_words(sent.slot)?;
+        let message = AmRequest {
+            op: request.op,
+            width: request.width,
+            offset: remote.offset,
+            operand: request.operand,
+            compare: request.compare,
+            answer: reply.offset(),
+            number: sent.number,
         };
-        let bytes = request.to_bytes();
+        let bytes = message.to_bytes();
         let message = Op::Message {
             from: Local {
                 addr: bytes.as_ptr().cast_mut(),
@@ -152,116 +56,94 @@ impl Context<'_> {
                 key: None,
             },
         };
-        let leaves = match fetching {
-            true => Effect::Nothing,
-            false => Effect::Update(OpSet::of(OpKind::Message, far.kind)),
+        let effect = if fetching {
+            Effect::Read
+        } else {
+            Effect::Write(OpSet::of(OpKind::Message, remote.kind))
         };
         // SAFETY: a message's bytes may be reused once it is posted.
-        let posted = unsafe { self.post(call, via, far.pe, message, Until::Posted, leaves) };
+        let posted = unsafe { self.post(peer, message, Until::Posted, effect) };
         if let Err(error) = posted {
-            self.free_slot(ticket);
+            self.shared.pending_replies.free(sent);
             return Err(error);
         }
         if !fetching {
             return Ok(0);
         }
-        if let Err(error) = self.await_answer_of(call, ticket) {
-            self.give_messages_up();
+        if let Err(error) = self.await_reply_to(peer.call, sent) {
+            self.cancel_messages();
             return Err(error);
         }
-        let words = self.own(answer);
+        let words = self.own(reply);
         let old = words.part(0, 8).load_word(Width::W64, FenceSite::Nothing);
-        self.free_slot(ticket);
+        self.shared.pending_replies.free(sent);
         Ok(old)
     }
 
-    /// Waits until all messages of this context to a PE have been answered.
-    pub(super) fn await_answers(&self, call: &'static str, pe: usize) -> Result<()> {
+    /// Waits until all messages of this context to a PE have their replies.
+    pub(super) fn await_replies(&self, call: &'static str, pe: usize) -> Result<()> {
         let sent = self.shared.pending_replies.of_context(self.state.number);
         for sent in sent.into_iter().filter(|sent| sent.pe == pe) {
-            self.await_answer_of(call, sent)?;
-            self.free_slot(sent);
+            self.await_reply_to(call, sent)?;
+            self.shared.pending_replies.free(sent);
         }
         Ok(())
     }
 
-    /// Gives up this context's messages to which no answer can come any more, because the way that they
-    /// took or the PE was lost. What they leave outstanding stays so.
+    /// Cancels this context's messages that no reply can arrive for any more, because the connection that they
+    /// took has failed or the PE was lost. Their effects stay in flight.
     #[cold]
-    pub(super) fn give_messages_up(&self) {
+    pub(super) fn cancel_messages(&self) {
         for sent in self.shared.pending_replies.of_context(self.state.number) {
-            let Some(via) = self.state.wire.channels.get(sent.transport) else {
+            let Some(endpoint) = self.state.lanes.endpoints.get(sent.transport) else {
                 continue;
             };
             if self.shared.liveness.is_lost(sent.pe) {
-                // From here on the lane takes no answer of that PE's.
-                self.step(via);
-            } else if via.gone().is_none() && via.failure_towards(sent.pe).is_none() {
+                // From here on the lane takes no reply of that PE's.
+                self.progress_endpoint(endpoint);
+            } else if endpoint.lane_failure().is_none()
+                && endpoint.failure_towards(sent.pe).is_none()
+            {
                 continue;
             }
-            // Who waited for a value has been told.
-            if !sent.fetching && !self.is_answered(sent).unwrap_or(false) {
-                via.give_messages_up(sent.pe);
+            // The call that waited for a value has got the error.
+            if !sent.fetching && !self.has_reply(sent).unwrap_or(false) {
+                endpoint.cancel_messages(sent.pe);
             }
-            self.free_slot(sent);
+            self.shared.pending_replies.free(sent);
         }
     }
 
-    /// The words into which the answer to the message in a slot goes.
-    fn answer_words(&self, slot: usize) -> Result<Sym<u64>> {
-        let at = slot * WORDS;
-        self.shared.pending_replies.answers.range(at..at + WORDS)
+    /// Whether a message has its reply.
+    fn has_reply(&self, sent: PendingReply) -> Result<bool> {
+        let words = self.shared.pending_replies.reply_words(sent.slot)?;
+        Ok(Self::is_reply_to(self.own(words).part(8, 8), sent))
     }
 
-    /// Whether a message was answered.
-    fn is_answered(&self, sent: PendingReply) -> Result<bool> {
-        let number = self.own(self.answer_words(sent.slot)?).part(8, 8);
-        Ok(Self::answers(number, sent))
-    }
-
-    /// Whether this word, which holds the number of the last answer in a slot, says that a message was
-    /// answered: another context may have taken the slot for a later one since.
-    fn answers(number: HostSpan<'_>, sent: PendingReply) -> bool {
+    /// Whether this word, which holds the number of the last reply in a slot, says that a message has its
+    /// reply: another context may have claimed the slot for a later one since.
+    fn is_reply_to(number: HostSpan<'_>, sent: PendingReply) -> bool {
         number.load_word(Width::W64, FenceSite::Fetch) >= sent.number
     }
 
-    /// A free slot for a message to a PE.
-    fn take_slot(
-        &self,
-        call: &'static str,
-        via: &Endpoint,
-        pe: usize,
-        fetching: bool,
-    ) -> Result<PendingReply> {
+    /// Claims a slot for a message to a PE; waits for a free one.
+    fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
+        let call = peer.call;
         loop {
-            match self.look_for_slot(via, pe, fetching)? {
+            match self.try_claim_slot(peer, fetching)? {
                 SlotState::Free(sent) => return Ok(sent),
-                SlotState::After(sent) => match self.await_answer_of(call, sent) {
-                    Ok(()) => self.free_slot(sent),
-                    // Whose loss or failure it is, a quiet tells.
+                SlotState::After(sent) => match self.await_reply_to(call, sent) {
+                    Ok(()) => self.shared.pending_replies.free(sent),
+                    // A quiet reports the PE's loss or the lane's failure.
                     Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => {
-                        self.give_messages_up();
+                        self.cancel_messages();
                     }
                     Err(error) => return Err(error),
                 },
-                SlotState::GivenUp => self.give_messages_up(),
+                SlotState::Cancellable => self.cancel_messages(),
                 SlotState::Full => {
-                    let tell = || {
-                        let what = "an answer to one of the messages of its other contexts";
-                        (WaitedFor::Me, what.into())
-                    };
-                    let reason = WaitReason {
-                        call,
-                        needs: WaitsOn::Pe(pe),
-                        describe: &tell,
-                    };
-                    let room = || match self.look_for_slot(via, pe, fetching) {
-                        Ok(SlotState::Full) => None,
-                        room => Some(room),
-                    };
-                    match self.wait(&reason, None, room)?? {
-                        SlotState::Free(sent) => return Ok(sent),
-                        _ => continue,
+                    if let Some(sent) = self.await_slot(peer, fetching)? {
+                        return Ok(sent);
                     }
                 }
                 SlotState::Lost(lost) if !self.shared.liveness.is_acknowledged(lost) => {
@@ -270,7 +152,7 @@ impl Context<'_> {
                 SlotState::Lost(_) => {
                     return Err(Error::LaneFailed {
                         call,
-                        transport: via.name,
+                        transport: peer.endpoint.name,
                         why: format!(
                             "all {SLOTS} messages that may be unanswered at once are other contexts', to \
                              PEs that were lost; a quiet on each of those contexts gives them up"
@@ -281,25 +163,46 @@ impl Context<'_> {
         }
     }
 
-    /// Takes a slot that is free, or whose message was answered, whichever context's it was.
-    fn look_for_slot(&self, via: &Endpoint, pe: usize, fetching: bool) -> Result<SlotState> {
+    /// Waits while all slots are taken by messages of other contexts. None if the caller must try again.
+    fn await_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<Option<PendingReply>> {
+        let describe = || {
+            let what = "an answer to one of the messages of its other contexts";
+            (WaitedFor::Me, what.into())
+        };
+        let reason = WaitReason {
+            call: peer.call,
+            needs: WaitsOn::Pe(peer.pe),
+            describe: &describe,
+        };
+        let slot = || match self.try_claim_slot(peer, fetching) {
+            Ok(SlotState::Full) => None,
+            other => Some(other),
+        };
+        Ok(match self.wait(&reason, None, slot)?? {
+            SlotState::Free(sent) => Some(sent),
+            _ => None,
+        })
+    }
+
+    /// Claims a slot that is free, or whose message has its reply, whichever context's it was.
+    pub(super) fn try_claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<SlotState> {
         let context = self.state.number;
         let mut slots = self.shared.pending_replies.slots();
         let next = slots.next;
         let (mut oldest, mut alive, mut free) = (None::<PendingReply>, false, None);
-        let (mut given_up, mut lost) = (false, None);
+        let (mut cancellable, mut lost) = (false, None);
         for slot in (next..SLOTS).chain(0..next) {
             let Some(taken) = slots.slots.get(slot).copied().flatten() else {
                 free = Some(slot);
                 break;
             };
             let mine = taken.context == context;
-            if (mine || !taken.fetching) && self.is_answered(taken)? {
+            if (mine || !taken.fetching) && self.has_reply(taken)? {
                 free = Some(slot);
                 break;
             }
             if self.shared.liveness.is_lost(taken.pe) {
-                given_up |= mine;
+                cancellable |= mine;
                 lost = Some(taken.pe);
                 continue;
             }
@@ -309,23 +212,15 @@ impl Context<'_> {
             }
         }
         match (free, oldest) {
-            (Some(slot), _) => {
-                slots.next = (slot + 1) % SLOTS;
-                slots.last += 1;
-                let sent = PendingReply {
-                    slot,
-                    number: slots.last,
-                    pe,
-                    context,
-                    transport: via.index,
-                    fetching,
-                };
-                if let Some(place) = slots.slots.get_mut(slot) {
-                    *place = Some(sent);
-                }
-                Ok(SlotState::Free(sent))
-            }
-            _ if given_up => Ok(SlotState::GivenUp),
+            (Some(slot), _) => Ok(SlotState::Free(slots.claim(slot, |number| PendingReply {
+                slot,
+                number,
+                pe: peer.pe,
+                context,
+                transport: peer.endpoint.index,
+                fetching,
+            }))),
+            _ if cancellable => Ok(SlotState::Cancellable),
             (None, Some(oldest)) => Ok(SlotState::After(oldest)),
             (None, None) => match lost.filter(|_| !alive) {
                 Some(pe) => Ok(SlotState::Lost(pe)),
@@ -334,57 +229,51 @@ impl Context<'_> {
         }
     }
 
-    /// A message was answered, or no answer can come.
-    fn free_slot(&self, sent: PendingReply) {
-        let mut slots = self.shared.pending_replies.slots();
-        if let Some(slot) = slots.slots.get_mut(sent.slot) {
-            // Answered, it may have been taken by another context meanwhile.
-            slot.take_if(|now| now.number == sent.number);
-        }
-    }
-
-    fn await_answer_of(&self, call: &'static str, sent: PendingReply) -> Result<()> {
+    fn await_reply_to(&self, call: &'static str, sent: PendingReply) -> Result<()> {
         let PendingReply { number, pe, .. } = sent;
-        let tell = || {
+        let describe = || {
             let what = format!("its answer to active message {number}");
             (WaitedFor::Lane(pe), what)
         };
         let reason = WaitReason {
             call,
             needs: WaitsOn::Pe(pe),
-            describe: &tell,
+            describe: &describe,
         };
-        let wire = &self.state.wire;
-        let Some(via) = wire.channels.get(sent.transport) else {
+        let lanes = &self.state.lanes;
+        let Some(endpoint) = lanes.endpoints.get(sent.transport) else {
             return Ok(());
         };
-        let answered = self.own(self.answer_words(sent.slot)?).part(8, 8);
+        let peer = LanePeer { call, endpoint, pe };
+        let words = self.shared.pending_replies.reply_words(sent.slot)?;
+        let replied = self.own(words).part(8, 8);
         let mut probe_at = None;
         self.wait(&reason, None, || {
-            if Self::answers(answered, sent) {
+            if Self::is_reply_to(replied, sent) {
                 return Some(Ok(()));
             }
             let now = Instant::now();
             if *probe_at.get_or_insert(now + PROBE) <= now {
                 probe_at = Some(now + PROBE);
-                // SAFETY: a flush has no local memory. Whether it fails shows in what follows.
-                let probed = unsafe { via.post(Pe(pe as u32), Op::Flush) };
-                wire.busy.set(true);
+                // SAFETY: a flush has no local memory. Its failure shows in the checks below.
+                let probed = unsafe { endpoint.post(peer.id(), Op::Flush) };
+                lanes.set_busy();
                 match probed {
                     Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
                         self.report_unreachable(pe);
                     }
-                    // A way that has failed is noted with the lane.
+                    // The endpoint keeps the failure of the connection.
                     Ok((Status::Refused(oxshmem_transport::Error::Connection { .. }), _)) => {}
                     Ok((Status::Refused(error), _)) => return Some(Err(error.into())),
                     Ok(_) | Err(_) => {}
                 }
             }
-            let why = via.gone().or_else(|| via.failure_towards(pe))?;
-            self.notify_stranded_peers(via);
-            Some(Err(via.failed(call, why)))
+            let why = endpoint.lane_failure();
+            let why = why.or_else(|| endpoint.failure_towards(pe))?;
+            self.notify_stranded_peers(endpoint);
+            Some(Err(endpoint.failed(call, why)))
         })??;
-        // Later accesses come after what the target's CPU did.
+        // Later accesses come after those of the target's CPU.
         fence(Ordering::Acquire);
         Ok(())
     }

@@ -4,48 +4,118 @@ use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
-use super::{AtomicsBy, Effect, Endpoint, RemoteTarget, Until};
+use super::endpoint::Endpoint;
+use super::in_flight::{Effect, Until};
+use super::target::{AtomicsBy, LanePeer, RemoteTarget};
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::order::{FenceSite, OpKind, OpSet};
-use crate::{Context, Error, Result};
+
+/// An atomic on a word, wherever that is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtomicRequest {
+    pub op: AtomicOp,
+    pub width: Width,
+    /// The value that the operation writes or combines.
+    pub operand: u64,
+    /// The expected old value of a compare-swap; 0 for every other operation.
+    pub compare: u64,
+}
+
+impl AtomicRequest {
+    /// An atomic of 64 bits.
+    pub(crate) fn wide(op: AtomicOp, operand: u64, compare: u64) -> Self {
+        AtomicRequest {
+            op,
+            width: Width::W64,
+            operand,
+            compare,
+        }
+    }
+
+    /// The operand and the value to compare with.
+    #[inline(always)]
+    pub(crate) fn operands(self) -> (u64, u64) {
+        (self.operand, self.compare)
+    }
+
+    /// The value that the word has after the operation, if it held `old` and that meets the comparison.
+    fn applied_to(self, old: u64) -> u64 {
+        let operand = self.operand;
+        let new = match self.op {
+            AtomicOp::Fetch => old,
+            AtomicOp::Set | AtomicOp::Swap | AtomicOp::CompareSwap => operand,
+            AtomicOp::Add => old.wrapping_add(operand),
+            AtomicOp::And => old & operand,
+            AtomicOp::Or => old | operand,
+            AtomicOp::Xor => old ^ operand,
+        };
+        match self.width {
+            Width::W32 => new & 0xffff_ffff,
+            Width::W64 => new,
+        }
+    }
+}
+
+/// The destination of an atomic's old value.
+#[derive(Clone, Copy)]
+struct FetchInto {
+    addr: *mut u8,
+    until: Until,
+}
+
+/// Whether to use the transport's own operation. All operations on a word must run in one domain
+/// (M29): the CPU's, or that of its PE's NIC. There a mere write could get lost within a NIC's
+/// atomic, so that one is made of atomics, too; a mere read cannot.
+fn is_native(caps: &Capabilities, remote: RemoteTarget, op: AtomicOp, width: Width) -> bool {
+    match caps.atomics.level(op, width) {
+        AtomicLevel::None => false,
+        AtomicLevel::Nic => remote.atomics == AtomicsBy::Nic,
+        AtomicLevel::Cpu => match remote.atomics {
+            AtomicsBy::Transport => true,
+            AtomicsBy::Nic => op == AtomicOp::Fetch,
+            AtomicsBy::TargetCpu => false,
+        },
+    }
+}
 
 impl Context<'_> {
-    /// An atomic; gives the old value if it is `fetching`, and is else under way until a fence or
-    /// quiet. What the transport lacks is made of compare-swap, if that is of the same level (M29).
-    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    /// An atomic; gives the old value if it is `fetching`, and is else in flight until a fence or
+    /// quiet. An operation that the transport lacks is made of compare-swap, if that is of the same level (M29).
     pub(crate) fn lane_amo(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
-        width: Width,
-        op: AtomicOp,
-        (operand, compare): (u64, u64),
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
+        request: AtomicRequest,
         fetching: bool,
     ) -> Result<u64> {
-        if far.atomics == AtomicsBy::Target {
-            return self.message_atomic(call, via, far, width, op, (operand, compare), fetching);
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
+        if remote.atomics == AtomicsBy::TargetCpu {
+            return self.message_atomic(peer, remote, request, fetching);
         }
-        let caps = &via.caps;
+        let AtomicRequest { op, width, .. } = request;
+        let caps = &endpoint.caps;
         // A read sees this PE's own puts, as a get does.
-        let reads = op == AtomicOp::Fetch && !via.guarantees(far.kind).put_atomic;
+        let reads = op == AtomicOp::Fetch && !endpoint.guarantees(remote.kind).put_atomic;
         if reads && self.inserts(FenceSite::ReadLane) {
-            self.flush(call, via, far.pe)?;
+            self.flush(peer)?;
         }
-        if self.native_atomic(caps, far, op, width) {
-            let operands = (operand, compare);
+        if is_native(caps, remote, op, width) {
             return if fetching {
-                self.fetch_atomic(call, via, far, width, op, operands)
+                self.fetch_atomic(peer, remote, request)
             } else {
                 // SAFETY: no local memory takes part.
-                unsafe { self.post_atomic(call, via, far, width, op, operands, None)? };
+                unsafe { self.post_atomic(peer, remote, request, None)? };
                 Ok(0)
             };
         }
-        if !self.native_atomic(caps, far, AtomicOp::CompareSwap, width) {
+        if !is_native(caps, remote, AtomicOp::CompareSwap, width) {
             return Err(Error::Unsupported {
                 call,
-                transport: via.name,
-                pe: far.pe,
+                transport: endpoint.name,
+                pe,
                 what: format!(
                     "{width}-bit atomic {op} coherent with the CPU, nor compare_swap to make it of"
                 ),
@@ -53,22 +123,13 @@ impl Context<'_> {
         }
         let mut seen = 0;
         loop {
-            let next: u64 = match op {
-                AtomicOp::Fetch => seen,
-                AtomicOp::Set | AtomicOp::Swap => operand,
-                AtomicOp::Add => seen.wrapping_add(operand),
-                AtomicOp::And => seen & operand,
-                AtomicOp::Or => seen | operand,
-                AtomicOp::Xor => seen ^ operand,
-                AtomicOp::CompareSwap => operand,
+            let swap = AtomicRequest {
+                op: AtomicOp::CompareSwap,
+                width,
+                operand: request.applied_to(seen),
+                compare: seen,
             };
-            let next = if width == Width::W32 {
-                next & 0xffff_ffff
-            } else {
-                next
-            };
-            let cas = AtomicOp::CompareSwap;
-            let old = self.fetch_atomic(call, via, far, width, cas, (next, seen))?;
+            let old = self.fetch_atomic(peer, remote, swap)?;
             if old == seen {
                 return Ok(old);
             }
@@ -76,45 +137,23 @@ impl Context<'_> {
         }
     }
 
-    /// Whether to use the transport's own operation. All operations on a word must run in one domain
-    /// (M29): the CPU's, or that of its PE's NIC. There a mere write could get lost within a NIC's
-    /// atomic, so that one is made of atomics, too; a mere read cannot.
-    fn native_atomic(
-        &self,
-        caps: &Capabilities,
-        far: RemoteTarget,
-        op: AtomicOp,
-        width: Width,
-    ) -> bool {
-        match caps.atomics.level(op, width) {
-            AtomicLevel::None => false,
-            AtomicLevel::Nic => far.atomics == AtomicsBy::Nic,
-            AtomicLevel::Cpu => match far.atomics {
-                AtomicsBy::Lane => true,
-                AtomicsBy::Nic => op == AtomicOp::Fetch,
-                AtomicsBy::Target => false,
-            },
-        }
-    }
-
-    /// An atomic of which the old value is waited for.
+    /// An atomic, and a wait for its old value.
     fn fetch_atomic(
         &self,
-        call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
+        request: AtomicRequest,
     ) -> Result<u64> {
         let mut old = 0_u64;
-        let addr = (&raw mut old).cast::<u8>();
-        let result = Some((addr, Until::Completed));
+        let result = Some(FetchInto {
+            addr: (&raw mut old).cast::<u8>(),
+            until: Until::Completed,
+        });
         // SAFETY: `old` outlives the wait for completion.
-        let post = || unsafe { self.post_atomic(call, via, far, width, op, operands, result) };
-        self.lending(via, far.pe, post)?;
+        let post = || unsafe { self.post_atomic(peer, remote, request, result) };
+        self.lending(peer, post)?;
         fence(Ordering::Acquire);
-        Ok(match width {
+        Ok(match request.width {
             Width::W64 => old,
             // The low half was written (little-endian) or the first four bytes (else).
             Width::W32 => {
@@ -130,70 +169,69 @@ impl Context<'_> {
     ///
     /// `result` stays writable for the width's bytes and untouched until the operation has
     /// completed, or until the lane is dropped.
-    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
     unsafe fn post_atomic(
         &self,
-        call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
-        width: Width,
-        op: AtomicOp,
-        (operand, compare): (u64, u64),
-        result: Option<(*mut u8, Until)>,
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
+        request: AtomicRequest,
+        result: Option<FetchInto>,
     ) -> Result<()> {
+        let AtomicRequest {
+            op,
+            width,
+            operand,
+            compare,
+        } = request;
         let posted = Op::Atomic {
             op,
             width,
-            on: far.word(via),
+            on: remote.word(peer.endpoint),
             operand,
             compare,
-            fetch: result.map(|(addr, _)| Local {
-                addr,
+            fetch: result.map(|into| Local {
+                addr: into.addr,
                 len: width.bytes(),
                 key: None,
             }),
         };
-        let update = OpSet::of(OpKind::Atomic, far.kind);
-        let (until, leaves) = match result {
-            None => (Until::Posted, Effect::Update(update)),
-            // Who has the old value knows that it was performed.
-            Some((_, Until::Completed)) => (Until::Completed, Effect::Nothing),
-            Some((_, Until::Posted)) if op == AtomicOp::Fetch => {
-                (Until::Posted, Effect::Brings(OpSet::NONE))
+        let update = OpSet::of(OpKind::Atomic, remote.kind);
+        let (until, effect) = match result.map(|into| into.until) {
+            None => (Until::Posted, Effect::Write(update)),
+            // The old value proves that it was performed.
+            Some(Until::Completed) => (Until::Completed, Effect::Read),
+            Some(Until::Posted) if op == AtomicOp::Fetch => {
+                (Until::Posted, Effect::FetchNbi(OpSet::NONE))
             }
-            Some((_, Until::Posted)) => (Until::Posted, Effect::Brings(update)),
+            Some(Until::Posted) => (Until::Posted, Effect::FetchNbi(update)),
         };
         if op != AtomicOp::Fetch {
-            self.state.wire.gpu_due(via, far);
+            self.state.lanes.note_gpu_update(peer.endpoint, remote);
         }
         if result.is_none() && self.may_batch() {
             // SAFETY: no local memory takes part.
-            return unsafe { self.post_together(call, via, far.pe, posted, leaves) };
+            return unsafe { self.post_batched(peer, posted, effect) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, far.pe, posted, until, leaves) }
+        unsafe { self.post(peer, posted, until, effect) }
     }
 
-    /// A fetching atomic whose result the next quiet completes. `operands` are operand and compare.
+    /// A fetching atomic whose result the next quiet completes.
     ///
     /// # Safety
     ///
     /// `result` stays writable for the width's bytes and untouched until then, or until the lane is
     /// dropped.
-    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
     pub(crate) unsafe fn lane_amo_nbi(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
+        request: AtomicRequest,
         result: *mut u8,
     ) -> Result<()> {
-        if !self.native_atomic(&via.caps, far, op, width) {
-            let old = self.lane_amo(call, via, far, width, op, operands, true)?;
-            match width {
+        if !is_native(&endpoint.caps, remote, request.op, request.width) {
+            let old = self.lane_amo(call, endpoint, remote, request, true)?;
+            match request.width {
                 // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.
                 Width::W32 => unsafe { result.cast::<u32>().write_unaligned(old as u32) },
                 // SAFETY: the caller promises 8 writable bytes.
@@ -201,8 +239,13 @@ impl Context<'_> {
             }
             return Ok(());
         }
-        let result = Some((result, Until::Posted));
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
+        let result = Some(FetchInto {
+            addr: result,
+            until: Until::Posted,
+        });
         // SAFETY: the caller's promise.
-        unsafe { self.post_atomic(call, via, far, width, op, operands, result) }
+        unsafe { self.post_atomic(peer, remote, request, result) }
     }
 }

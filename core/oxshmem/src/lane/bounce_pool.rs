@@ -1,11 +1,10 @@
 //! Registered memory for sources and destinations that a NIC cannot take as they are: a few buffers in this
-//! PE's heap, which contexts borrow for one piece of a transfer at a time.
+//! PE's heap, each borrowed for one chunk of a transfer at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::hang::WaitedFor;
-use crate::wait::{WaitReason, WaitsOn};
-use crate::{Context, Result, Sym};
+use crate::error::Result;
+use crate::sym::Sym;
 
 /// Bytes of a buffer.
 pub(crate) const BYTES: usize = 64 << 10;
@@ -13,18 +12,18 @@ pub(crate) const BYTES: usize = 64 << 10;
 const MAX_BUFFERS: usize = 4;
 const SHARE: usize = 16;
 
-/// The buffers that nobody has.
+/// The buffers that are not borrowed.
 pub(crate) struct BouncePool {
     free: Mutex<Vec<Sym<u8>>>,
 }
 
 impl BouncePool {
-    /// Bytes that the buffers take in a heap of this limit.
+    /// Bytes of the buffers in a heap of this limit.
     pub(crate) fn size(limit: usize) -> usize {
         (limit / SHARE / BYTES).clamp(1, MAX_BUFFERS) * BYTES
     }
 
-    /// Cut from this part of the heap.
+    /// Buffers cut from this part of the heap.
     pub(crate) fn new(area: Sym<u8>) -> Result<Self> {
         let buffers = (0..area.len() / BYTES).map(|i| area.range(i * BYTES..(i + 1) * BYTES));
         Ok(BouncePool {
@@ -35,35 +34,22 @@ impl BouncePool {
     fn free(&self) -> MutexGuard<'_, Vec<Sym<u8>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Borrows a buffer, if one is free.
+    pub(super) fn try_acquire(&self) -> Option<Bounce<'_>> {
+        let buffer = self.free().pop()?;
+        Some(Bounce { pool: self, buffer })
+    }
 }
 
-/// A buffer, until this is dropped.
+/// A borrowed buffer, until this is dropped.
 pub(super) struct Bounce<'w> {
-    all: &'w BouncePool,
+    pool: &'w BouncePool,
     pub buffer: Sym<u8>,
 }
 
 impl Drop for Bounce<'_> {
     fn drop(&mut self) {
-        self.all.free().push(self.buffer);
-    }
-}
-
-impl Context<'_> {
-    /// Borrows a buffer for a piece of a transfer with a PE. Waits where the transfers of other threads have all.
-    pub(super) fn acquire_bounce(&self, call: &'static str, pe: usize) -> Result<Bounce<'_>> {
-        let all = &self.shared.bounce_pool;
-        let tell = || {
-            let what = "a bounce buffer, which transfers of other threads have";
-            (WaitedFor::Me, what.into())
-        };
-        let reason = WaitReason {
-            call,
-            needs: WaitsOn::Pe(pe),
-            describe: &tell,
-        };
-        // A transfer that has one ends by itself: with its lane, or with the PE that it needs.
-        let buffer = self.wait(&reason, None, || all.free().pop())?;
-        Ok(Bounce { all, buffer })
+        self.pool.free().push(self.buffer);
     }
 }

@@ -1,4 +1,4 @@
-//! One context's lane of one transport, and what is outstanding on it. One owner at a time uses it: the
+//! One context's lane of one transport, and its operations in flight. One owner at a time uses it: the
 //! context's thread.
 
 use std::cell::RefCell;
@@ -8,49 +8,48 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Counters, Lane, MemoryKind, Op, Pe, Status};
 
-use super::Effect;
-use super::in_flight::{InFlight, Issued, PeerInFlight};
-use super::rail::{Rail, Vacant};
-use crate::order::{OpKind, OpSet, preserves_order};
-use crate::trace::{Operation, Tally, Trace};
-use crate::{Error, Result};
+use super::in_flight::{Effect, InFlight, Issued, PeerInFlight};
+use super::rail::{IdleLane, Rail};
+use crate::error::{Error, Result};
+use crate::order::{OpKind, OpSet};
+use crate::trace::{LaneCounters, Operation, Trace};
 
 /// One context's lane of one transport.
 pub(crate) struct Endpoint {
-    via: Arc<Rail>,
-    /// Which of the transports it is.
+    rail: Arc<Rail>,
+    /// The index of its transport.
     pub(super) index: usize,
     /// Number of PEs in the world.
     pes: usize,
     // Dropped before the registrations that its operations use.
     lane: RefCell<LaneState>,
-    outstanding: RefCell<InFlight>,
+    in_flight: RefCell<InFlight>,
     /// Where there is a trace. Boxed: others need not carry it.
-    pub(super) tally: Option<Box<Tally>>,
+    pub(super) trace: Option<Box<LaneCounters>>,
 }
 
 struct LaneState {
     lane: Option<Box<dyn Lane>>,
     /// By PE, whether it is connected; empty where none need be.
     connected: Vec<bool>,
-    /// Why there is no lane any more.
+    /// The reason why there is no lane any more.
     failure: String,
     /// Operations that are to be posted together.
-    waiting: Waiting,
-    /// Why some of those were refused, by the PE they went to.
+    deferred: Deferred,
+    /// The refusals of some of those, by their PE.
     refused: Vec<(usize, oxshmem_transport::Error)>,
-    /// The PEs to which the way has failed although they live, and why.
-    cut: Vec<(usize, String)>,
-    /// A way has failed, or the lane, since who may wait for what was on it was told.
-    untold: bool,
-    /// Who was told.
-    told: Vec<usize>,
+    /// The PEs whose connections have failed although they live, with the reasons.
+    failed_connections: Vec<(usize, String)>,
+    /// A connection, or the lane, has failed since stranded peers were last notified.
+    has_news: bool,
+    /// The PEs that were notified.
+    notified: Vec<usize>,
 }
 
 impl Deref for Endpoint {
     type Target = Rail;
     fn deref(&self) -> &Rail {
-        &self.via
+        &self.rail
     }
 }
 
@@ -62,107 +61,107 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// How a lane has failed.
+/// The extent of a lane's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(super) enum LaneFailure {
     /// Towards this PE, which does not answer any more.
     Peer(Pe),
-    /// Towards some PE that lives, or as a whole: [`Channel::untold`] gives whom that concerns.
-    Way,
+    /// Towards some PE that lives, or as a whole: [`Endpoint::undelivered_peers`] gives the PEs that it concerns.
+    Connection,
 }
 
-/// What looking at a lane alone has brought.
+/// The outcome of polling one lane alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PollOutcome {
-    /// What was looked for has completed.
+    /// The awaited operations have completed.
     Completed,
-    /// The way to this PE has failed.
+    /// The connection to this PE has failed.
     Failed(Pe),
-    NotYet,
+    Pending,
 }
 
-/// Operations towards one PE that a lane has yet to be given: before any other, and before anything
-/// is waited for.
+/// Operations towards one PE that a lane has yet to be given: before any other, and before any wait.
 #[derive(Default)]
-struct Waiting {
+struct Deferred {
     pe: usize,
     ops: Vec<Op>,
 }
 
-// SAFETY: the operations' near sides are the poster's, who promised their validity until they have
-// completed, wherever the lane, and what waits for it, is moved to.
-unsafe impl Send for Waiting {}
+// SAFETY: the operations' local sides are the poster's, who promised their validity until they have
+// completed, wherever the lane, and the operations deferred for it, are moved to.
+unsafe impl Send for Deferred {}
 
 impl LaneState {
-    /// Notes a way that has failed although the PE lives. The others' go on.
-    fn note_cut(&mut self, error: &oxshmem_transport::Error) {
+    /// Notes a connection that has failed although the PE lives. The others' go on.
+    fn note_failed_connection(&mut self, error: &oxshmem_transport::Error) {
         if let oxshmem_transport::Error::Connection { pe, .. } = error
-            && !self.cut.iter().any(|(known, _)| *known == pe.index())
+            && self.failure_towards(pe.index()).is_none()
         {
-            self.cut.push((pe.index(), error.to_string()));
-            self.untold = true;
+            self.failed_connections
+                .push((pe.index(), error.to_string()));
+            self.has_news = true;
         }
     }
 
-    /// Drives the lane a step. Gives the PE to which a way has failed just now.
+    /// Drives the lane a step. Gives the PE whose connection has failed just now.
     #[inline]
-    fn step(&mut self) -> Option<Pe> {
+    fn progress(&mut self) -> Option<Pe> {
         match self.lane.as_mut()?.progress() {
             Ok(()) => None,
             Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
             Err(error @ oxshmem_transport::Error::Connection { .. }) => {
-                self.note_cut(&error);
+                self.note_failed_connection(&error);
                 None
             }
             Err(error) => {
                 self.lane = None;
                 self.failure = error.to_string();
-                self.untold = true;
+                self.has_news = true;
                 None
             }
         }
     }
 
-    /// Drives the lane until so many operations towards a PE have completed, for some rounds at most.
+    /// Drives the lane until `target` operations towards a PE have completed, for some rounds at most.
     #[inline]
-    fn look_for(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
+    fn poll_until(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
         for _ in 0..rounds {
-            if let Some(failed) = self.step() {
+            if let Some(failed) = self.progress() {
                 return PollOutcome::Failed(failed);
             }
             match &self.lane {
                 Some(lane) if lane.counters(pe).completed >= target => {
                     return PollOutcome::Completed;
                 }
-                Some(_) if self.cut.is_empty() => {}
+                Some(_) if self.failed_connections.is_empty() => {}
                 _ => break,
             }
         }
-        PollOutcome::NotYet
+        PollOutcome::Pending
     }
 
-    /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
+    /// Posts the deferred operations, as far as there are credits. Gives whether none is left.
     fn post_deferred(&mut self) -> bool {
-        let pe = self.waiting.pe;
-        while !self.waiting.ops.is_empty() {
-            let ops = &mut self.waiting.ops;
+        let pe = self.deferred.pe;
+        while !self.deferred.ops.is_empty() {
+            let ops = &mut self.deferred.ops;
             let Some(lane) = &mut self.lane else {
                 ops.clear();
                 break;
             };
-            // SAFETY: whoever put them off promised what `Lane::post` needs.
+            // SAFETY: the callers of `Endpoint::defer` promised the validity that `Lane::post` needs.
             let posted = unsafe { lane.post(Pe(pe as u32), ops) };
-            let taken = posted.accepted.min(ops.len());
+            let accepted = posted.accepted.min(ops.len());
             match posted.status {
                 Status::All => ops.clear(),
                 Status::Full => {
-                    ops.drain(..taken);
+                    ops.drain(..accepted);
                     return false;
                 }
-                // That one can never be taken; those behind it may.
+                // A refused operation can never be accepted; those behind it may.
                 Status::Refused(error) => {
-                    ops.drain(..(taken + 1).min(ops.len()));
-                    self.note_cut(&error);
+                    ops.drain(..(accepted + 1).min(ops.len()));
+                    self.note_failed_connection(&error);
                     self.refused.push((pe, error));
                 }
             }
@@ -170,13 +169,14 @@ impl LaneState {
         true
     }
 
-    /// Why the way to a PE has failed, if it has, although the PE lives.
-    fn cut_to(&self, pe: usize) -> Option<String> {
-        let cut = self.cut.iter().find(|(whom, _)| *whom == pe)?;
-        Some(cut.1.clone())
+    /// The reason why the connection to a PE has failed, if it has, although the PE lives.
+    fn failure_towards(&self, pe: usize) -> Option<String> {
+        let mut failed = self.failed_connections.iter();
+        let (_, why) = failed.find(|(whom, _)| *whom == pe)?;
+        Some(why.clone())
     }
 
-    /// The lane, and whether all that waited for it has been posted.
+    /// The lane, and whether all deferred operations have been posted.
     fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
         let posted = self.post_deferred();
         Ok((self.lane()?, posted))
@@ -191,71 +191,73 @@ impl LaneState {
     }
 
     /// Whether the next context may have it: nothing is left of this one's.
-    fn is_sound(&self) -> bool {
-        self.cut.is_empty() && self.refused.is_empty() && self.waiting.ops.is_empty()
+    fn is_reusable(&self) -> bool {
+        self.failed_connections.is_empty()
+            && self.refused.is_empty()
+            && self.deferred.ops.is_empty()
     }
 }
 
 impl Endpoint {
     /// A context's, in a job of `pes` PEs.
-    pub(super) fn open(via: &Arc<Rail>, index: usize, pes: usize) -> Result<Self> {
-        let (lane, connected) = match via.take_lane()? {
-            Some(Vacant { lane, connected }) => (Some(lane), connected),
+    pub(super) fn open(rail: &Arc<Rail>, index: usize, pes: usize) -> Result<Self> {
+        let (lane, connected) = match rail.acquire_lane()? {
+            Some(IdleLane { lane, connected }) => (Some(lane), connected),
             None => (None, Vec::new()),
         };
         Ok(Endpoint {
-            via: Arc::clone(via),
+            rail: Arc::clone(rail),
             index,
             pes,
             lane: RefCell::new(LaneState {
                 lane,
                 connected,
                 failure: "not opened".into(),
-                waiting: Waiting::default(),
+                deferred: Deferred::default(),
                 refused: Vec::new(),
-                cut: Vec::new(),
-                untold: false,
-                told: Vec::new(),
+                failed_connections: Vec::new(),
+                has_news: false,
+                notified: Vec::new(),
             }),
-            outstanding: RefCell::default(),
-            tally: None,
+            in_flight: RefCell::default(),
+            trace: None,
         })
     }
 
-    /// What shows the lane in a trace as that of a context.
-    pub(super) fn tally(&self, trace: &Arc<Trace>, context: u64) -> Box<Tally> {
-        Box::new(Tally::new(trace, context, (self.index, self.name)))
+    /// The counters that show the lane in a trace as that of a context.
+    pub(super) fn trace_counters(&self, trace: &Arc<Trace>, context: u64) -> Box<LaneCounters> {
+        Box::new(LaneCounters::new(trace, context, self.index, self.name))
     }
 
-    /// An operation is given to the lane, and lasts until what this gives is dropped if it is `awaited`.
+    /// The trace of an operation that is given to the lane. An `awaited` one lasts until it is dropped.
     #[inline]
     pub(super) fn traced(
         &self,
         op: &Op,
         pe: usize,
         awaited: bool,
-        leaves: Effect,
+        effect: Effect,
     ) -> Option<Operation<'_>> {
-        let leaves = !matches!(leaves, Effect::Nothing);
-        self.tally.as_ref()?.operation(op, pe, (awaited, leaves))
+        let stays = !matches!(effect, Effect::Read);
+        self.trace.as_ref()?.operation(op, pe, awaited, stays)
     }
 
-    fn trace_clean(&self) {
-        if let Some(tally) = self.tally.as_ref().filter(|_| self.is_clean()) {
-            tally.clean();
+    fn trace_completed(&self) {
+        if let Some(trace) = self.trace.as_ref().filter(|_| self.is_clean()) {
+            trace.completed();
         }
     }
 
     /// Its context ends. If all it issued has completed, the next one may have the lane; else that is
-    /// dropped, which waits until nothing outstanding touches local memory.
+    /// dropped, which waits until nothing in flight touches local memory.
     pub(super) fn close(&mut self, completed: bool) {
         let state = self.lane.get_mut();
         let Some(lane) = state.lane.take() else {
             return;
         };
-        if completed && state.is_sound() {
+        if completed && state.is_reusable() {
             let connected = std::mem::take(&mut state.connected);
-            self.via.leave_lane(Vacant { lane, connected });
+            self.rail.release_lane(IdleLane { lane, connected });
         }
     }
 
@@ -264,28 +266,28 @@ impl Endpoint {
         let state = self.lane.get_mut();
         if let Some(lane) = state.lane.take() {
             let connected = Vec::new();
-            self.via.leave_lane(Vacant { lane, connected });
+            self.rail.release_lane(IdleLane { lane, connected });
         }
     }
 
     /// Whether the lane has yet to be connected with a PE.
     #[inline]
     pub(super) fn needs_connection(&self, pe: usize) -> bool {
-        self.is_wired() && self.lane.borrow().connected.get(pe) != Some(&true)
+        self.connects_lanes() && self.lane.borrow().connected.get(pe) != Some(&true)
     }
 
-    /// This side's endpoint of the lane towards `pe`.
-    pub(super) fn endpoint(&self, call: &'static str, pe: usize) -> Result<Vec<u8>> {
+    /// The address of this side of the lane, for `pe` to connect with.
+    pub(super) fn local_address(&self, call: &'static str, pe: usize) -> Result<Vec<u8>> {
         let mut state = self.lane.borrow_mut();
         let lane = state.lane().map_err(|why| self.failed(call, why))?;
         Ok(lane.endpoint(Pe(pe as u32))?)
     }
 
-    /// Connects the lane with `pe`, which answered.
-    pub(super) fn connect(&self, call: &'static str, pe: usize, answer: &[u8]) -> Result<()> {
+    /// Connects the lane with `pe` at the address that it replied.
+    pub(super) fn connect(&self, call: &'static str, pe: usize, address: &[u8]) -> Result<()> {
         let mut state = self.lane.borrow_mut();
         let lane = state.lane().map_err(|why| self.failed(call, why))?;
-        lane.connect(Pe(pe as u32), answer)?;
+        lane.connect(Pe(pe as u32), address)?;
         state.connected.resize(self.pes, false);
         if let Some(connected) = state.connected.get_mut(pe) {
             *connected = true;
@@ -293,7 +295,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The error of a lane that is gone.
+    /// The error of a lane that has failed.
     pub(super) fn failed(&self, call: &'static str, why: String) -> Error {
         Error::LaneFailed {
             call,
@@ -302,7 +304,7 @@ impl Endpoint {
         }
     }
 
-    /// Posts one operation; gives how many the lane has then taken towards the PE.
+    /// Posts one operation; gives how many the lane has then accepted towards the PE.
     ///
     /// # Safety
     ///
@@ -317,13 +319,13 @@ impl Endpoint {
         let posted = unsafe { lane.post(to, &[op]) };
         let count = lane.counters(to).posted;
         if let Status::Refused(error) = &posted.status {
-            state.note_cut(error);
+            state.note_failed_connection(error);
         }
         Ok((posted.status, count))
     }
 
-    /// Takes an operation to post together with others, if the transport gains by that and there is
-    /// room.
+    /// Defers an operation, to post it together with others, if the transport gains by that and there are
+    /// credits.
     ///
     /// # Safety
     ///
@@ -334,56 +336,57 @@ impl Endpoint {
             return false;
         }
         let state = &mut *self.lane.borrow_mut();
-        // Who was refused is to be told so.
+        // A PE whose operation was refused is to be reported first.
         if state.lane.is_none() || state.refused.iter().any(|(whom, _)| *whom == pe) {
             return false;
         }
-        let other = state.waiting.pe != pe;
-        if (other || state.waiting.ops.len() >= most) && !state.post_deferred() {
+        let other = state.deferred.pe != pe;
+        if (other || state.deferred.ops.len() >= most) && !state.post_deferred() {
             return false;
         }
-        let waiting = &mut state.waiting;
-        waiting.ops.reserve(most);
-        waiting.pe = pe;
-        waiting.ops.push(op);
-        if waiting.ops.len() == most {
+        let deferred = &mut state.deferred;
+        deferred.ops.reserve(most);
+        deferred.pe = pe;
+        deferred.ops.push(op);
+        if deferred.ops.len() == most {
             state.post_deferred();
         }
         true
     }
 
-    /// Posts what was put off. Gives whether nothing of it waits that goes to `pe`.
-    pub(super) fn post_waiting(&self, pe: usize) -> bool {
+    /// Posts the deferred operations. Gives whether none is left that goes to `pe`.
+    pub(super) fn post_deferred(&self, pe: usize) -> bool {
         let mut state = self.lane.borrow_mut();
-        state.post_deferred() || state.waiting.pe != pe
+        state.post_deferred() || state.deferred.pe != pe
     }
 
-    /// Why something that was put off was refused by `pe`, once.
+    /// The reason why `pe` refused a deferred operation, once.
     pub(super) fn take_refusal(&self, pe: usize) -> Option<oxshmem_transport::Error> {
         let refused = &mut self.lane.borrow_mut().refused;
         let mut first = None;
         // The others of that PE have the same cause.
         for (whom, error) in std::mem::take(refused) {
-            match whom == pe {
-                true => first = first.or(Some(error)),
-                false => refused.push((whom, error)),
+            if whom == pe {
+                first = first.or(Some(error));
+            } else {
+                refused.push((whom, error));
             }
         }
         first
     }
 
-    /// Whether the lane is gone, and why.
-    pub(super) fn gone(&self) -> Option<String> {
+    /// The reason why there is no lane any more, if there is none.
+    pub(super) fn lane_failure(&self) -> Option<String> {
         self.lane.borrow_mut().lane().err()
     }
 
-    /// Forgets everything towards a PE that was lost, after the lane's first step since: what has not
-    /// completed is given up.
+    /// Forgets everything towards a PE that was lost, after the lane's first step since: operations that have not
+    /// completed are cancelled.
     pub(super) fn forget(&self, pe: usize) {
         let state = &mut *self.lane.borrow_mut();
         let mut completed = true;
-        if state.waiting.pe == pe && !state.waiting.ops.is_empty() {
-            state.waiting.ops.clear();
+        if state.deferred.pe == pe && !state.deferred.ops.is_empty() {
+            state.deferred.ops.clear();
             completed = false;
         }
         state.refused.retain(|(whom, _)| {
@@ -391,9 +394,10 @@ impl Endpoint {
             *whom != pe
         });
         let counters = state.lane().map(|lane| lane.counters(Pe(pe as u32)));
-        match counters.is_ok_and(|now| completed && now.completed >= now.posted) {
-            true => self.clean(pe),
-            false => self.give_up(pe),
+        if counters.is_ok_and(|now| completed && now.completed >= now.posted) {
+            self.complete(pe);
+        } else {
+            self.cancel(pe);
         }
     }
 
@@ -401,23 +405,23 @@ impl Endpoint {
         Ok(self.lane.borrow_mut().lane()?.counters(to))
     }
 
-    /// Drives the lane a step. Gives what has failed.
-    pub(super) fn progress(&self) -> Option<Failed> {
+    /// Drives the lane a step. Gives the failure that it found.
+    pub(super) fn progress(&self) -> Option<LaneFailure> {
         let state = &mut *self.lane.borrow_mut();
         state.post_deferred();
-        let lost = state.step().map(Failed::Peer);
-        lost.or(state.untold.then_some(Failed::Way))
+        let lost = state.progress().map(LaneFailure::Peer);
+        lost.or(state.has_news.then_some(LaneFailure::Connection))
     }
 
-    /// The PEs that live, and to which something is outstanding on a way that has failed: they may wait for it.
-    /// What this library's own words may be among, which are put into host memory.
+    /// The live PEs with operations in flight on a connection that has failed, and the reason: they may wait for
+    /// those. This library's own words may be among the operations; those are put into host memory.
     fn stranded(&self) -> Vec<(usize, String)> {
         let state = self.lane.borrow();
-        if state.lane.is_some() && state.cut.is_empty() {
+        if state.lane.is_some() && state.failed_connections.is_empty() {
             return Vec::new();
         }
         let why = |pe: usize| match &state.lane {
-            Some(_) => state.cut_to(pe),
+            Some(_) => state.failure_towards(pe),
             None => Some(state.failure.clone()),
         };
         let words = |pe: &usize| self.updates(*pe).has(OpKind::Put, MemoryKind::Host);
@@ -425,24 +429,24 @@ impl Endpoint {
         stranded.filter_map(|pe| Some((pe, why(pe)?))).collect()
     }
 
-    /// One of these PEs that may wait for what is outstanding on a way that has failed, and why it has.
-    pub(super) fn stranded_of(&self, which: impl Fn(usize) -> bool) -> Option<(usize, String)> {
+    /// One of these PEs that may wait for operations in flight on a connection that has failed, and the reason.
+    pub(super) fn stranded_peer(&self, which: impl Fn(usize) -> bool) -> Option<(usize, String)> {
         self.stranded().into_iter().find(|(pe, _)| which(*pe))
     }
 
-    /// The PEs that may wait for what is outstanding on a way that has failed; each once.
+    /// The PEs that may wait for operations in flight on a connection that has failed; each once.
     pub(super) fn undelivered_peers(&self) -> Vec<usize> {
-        if !std::mem::take(&mut self.lane.borrow_mut().untold) {
+        if !std::mem::take(&mut self.lane.borrow_mut().has_news) {
             return Vec::new();
         }
-        let mut untold: Vec<usize> = self.stranded().into_iter().map(|(pe, _)| pe).collect();
-        let told = &mut self.lane.borrow_mut().told;
-        untold.retain(|pe| !told.contains(pe));
-        told.extend(&untold);
-        untold
+        let mut undelivered: Vec<usize> = self.stranded().into_iter().map(|(pe, _)| pe).collect();
+        let notified = &mut self.lane.borrow_mut().notified;
+        undelivered.retain(|pe| !notified.contains(pe));
+        notified.extend(&undelivered);
+        undelivered
     }
 
-    /// Completions of what was posted to a PE are about to be waited for.
+    /// A wait for completions of the operations posted to a PE is about to begin.
     pub(super) fn request_completion(&self, pe: Pe) {
         if let Ok(lane) = self.lane.borrow_mut().lane() {
             lane.request_completion(pe);
@@ -450,27 +454,29 @@ impl Endpoint {
     }
 
     /// Posts one operation and drives the lane alone until it has completed, for some rounds at most;
-    /// nothing, if the lane does not take it at once. Gives also how many it has then taken.
+    /// nothing, if the lane does not accept it at once. Gives also how many it has then accepted.
     ///
     /// # Safety
     ///
     /// As [`Lane::post`].
     #[inline]
-    pub(super) unsafe fn perform(
+    pub(super) unsafe fn post_and_poll(
         &self,
         to: Pe,
         op: &Op,
-        (updates, rounds): (bool, u32),
+        updates: bool,
+        rounds: u32,
     ) -> Option<(u64, PollOutcome)> {
         let state = &mut *self.lane.borrow_mut();
-        let connected = !self.is_wired() || state.connected.get(to.index()) == Some(&true);
-        if !connected || !state.waiting.ops.is_empty() || !state.cut.is_empty() {
+        let connected = !self.connects_lanes() || state.connected.get(to.index()) == Some(&true);
+        let deferred = !state.deferred.ops.is_empty();
+        if !connected || deferred || !state.failed_connections.is_empty() {
             return None;
         }
         let lane = state.lane.as_mut()?;
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, std::slice::from_ref(op)) };
-        // What is full now may not be soon; what is refused is so again.
+        // A lane that is full now may not be soon; an operation that is refused is so again.
         let Status::All = posted.status else {
             return None;
         };
@@ -478,137 +484,133 @@ impl Endpoint {
         if updates {
             lane.request_completion(to);
         }
-        Some((target, state.look_for(to, target, rounds)))
+        Some((target, state.poll_until(to, target, rounds)))
     }
 
-    /// Drives the lane alone until so many operations towards a PE have completed, for some rounds at
+    /// Drives the lane alone until `target` operations towards a PE have completed, for some rounds at
     /// most.
-    pub(super) fn look_for(&self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
-        self.lane.borrow_mut().look_for(pe, target, rounds)
+    pub(super) fn poll_until(&self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
+        self.lane.borrow_mut().poll_until(pe, target, rounds)
     }
 
-    /// Why the way to a PE has failed, if it has, although the PE lives.
+    /// The reason why the connection to a PE has failed, if it has, although the PE lives.
     pub(super) fn failure_towards(&self, pe: usize) -> Option<String> {
-        self.lane.borrow().cut_to(pe)
+        self.lane.borrow().failure_towards(pe)
     }
 
-    /// Drops the lane, which waits until nothing outstanding touches local memory. What it had not
-    /// completed stays noted, so that the next quiet says so.
+    /// Drops the lane, which waits until nothing in flight touches local memory. Its operations that have not
+    /// completed stay noted, so that the next quiet reports them.
     pub(super) fn fail(&self, why: &Error) {
         let state = &mut *self.lane.borrow_mut();
         if state.lane.take().is_some() {
-            state.waiting = Waiting::default();
+            state.deferred = Deferred::default();
             state.failure = why.to_string();
-            state.untold = true;
+            state.has_news = true;
         }
     }
 
-    /// Notes something outstanding.
+    /// Notes an operation in flight.
     #[inline]
-    pub(super) fn note(&self, pe: usize, noted: Issued) {
-        let mut outstanding = self.outstanding.borrow_mut();
-        outstanding.note(self.pes, pe, noted);
+    pub(super) fn note_issued(&self, pe: usize, issued: Issued) {
+        self.in_flight.borrow_mut().add(self.pes, pe, issued);
     }
 
-    /// How many operations towards a PE a flush must see completed; none if nothing is outstanding.
-    /// An error is told once for each PE: what the lane had not completed is lost with it.
-    pub(super) fn outstanding(&self, pe: Pe) -> Option<Result<u64, String>> {
-        let mut outstanding = self.outstanding.borrow_mut();
-        outstanding.in_flight(pe.index())?;
+    /// The number of operations towards a PE that a flush must see completed; none if nothing is in flight.
+    /// An error is given once for each PE: its operations failed with the lane.
+    pub(super) fn flush_target(&self, pe: Pe) -> Option<Result<u64, String>> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        in_flight.to_peer(pe.index())?;
         let target = self.counters(pe).map(|counters| counters.posted);
         if target.is_err() {
-            outstanding.give_up(pe.index());
+            in_flight.cancel(pe.index());
         }
-        drop(outstanding);
-        self.trace_clean();
+        drop(in_flight);
+        self.trace_completed();
         Some(target)
     }
 
-    /// What is outstanding towards a PE.
-    fn in_flight(&self, pe: usize) -> Option<PeerInFlight> {
-        self.outstanding.borrow().in_flight(pe).copied()
+    /// The operations in flight to a PE.
+    fn to_peer(&self, pe: usize) -> Option<PeerInFlight> {
+        self.in_flight.borrow().to_peer(pe).copied()
     }
 
-    /// All updates outstanding towards a PE.
+    /// All updates in flight to a PE.
     pub(super) fn updates(&self, pe: usize) -> OpSet {
-        self.in_flight(pe).unwrap_or_default().all
+        self.to_peer(pe).unwrap_or_default().updates
     }
 
-    /// Whether nothing but messages is outstanding towards a PE.
+    /// Whether messages are in flight to a PE, and nothing else.
     pub(super) fn only_messages(&self, pe: usize) -> bool {
-        let dirty = self.in_flight(pe);
-        dirty.is_some_and(|dirty| !dirty.brings && dirty.all.only_messages())
+        let peer = self.to_peer(pe);
+        peer.is_some_and(|peer| !peer.fetches && peer.updates.only_messages())
     }
 
-    /// Whether the lane itself performs all of `earlier` before any of `later`.
-    pub(super) fn preserves_order(&self, earlier: OpSet, later: OpSet) -> bool {
-        preserves_order(|kind| self.guarantees(kind), earlier, later)
-    }
-
-    /// The PEs with anything outstanding, in order.
+    /// The PEs with operations in flight, in order.
     pub(super) fn peers_in_flight(&self) -> impl Iterator<Item = usize> {
         let mut from = 0;
         std::iter::from_fn(move || {
-            let pe = self.outstanding.borrow().next(from)?;
+            let pe = self.in_flight.borrow().next(from)?;
             from = pe + 1;
             Some(pe)
         })
     }
 
-    /// What the next fence orders of what is outstanding towards a PE.
+    /// The updates in flight to a PE that the next fence orders.
     pub(super) fn to_order(&self, pe: usize) -> OpSet {
-        self.in_flight(pe).unwrap_or_default().classes
+        self.to_peer(pe).unwrap_or_default().ordered
     }
 
+    /// Whether nothing is in flight, nor to be reported.
     pub(super) fn is_clean(&self) -> bool {
-        self.outstanding.borrow().is_clean()
+        self.in_flight.borrow().is_empty()
     }
 
-    /// What was outstanding towards a PE has completed.
-    pub(super) fn clean(&self, pe: usize) {
-        self.outstanding.borrow_mut().clean(pe);
-        self.trace_clean();
+    /// The operations in flight to a PE have completed.
+    pub(super) fn complete(&self, pe: usize) {
+        self.in_flight.borrow_mut().complete(pe);
+        self.trace_completed();
     }
 
-    /// What is outstanding towards a PE is given up: if something was to come, a quiet tells so.
-    pub(super) fn give_up(&self, pe: usize) {
-        self.outstanding.borrow_mut().give_up(pe);
-        self.trace_clean();
+    /// The operations in flight to a PE are cancelled: if some fetch, a quiet reports that.
+    pub(super) fn cancel(&self, pe: usize) {
+        self.in_flight.borrow_mut().cancel(pe);
+        self.trace_completed();
     }
 
-    /// Of what is outstanding towards a PE the messages are given up.
-    pub(super) fn give_messages_up(&self, pe: usize) {
-        self.outstanding.borrow_mut().give_messages_up(pe);
+    /// The messages in flight to a PE are cancelled.
+    pub(super) fn cancel_messages(&self, pe: usize) {
+        self.in_flight.borrow_mut().cancel_messages(pe);
     }
 
-    /// Whether messages to a PE were given up.
-    pub(super) fn is_unanswered(&self, pe: usize) -> bool {
-        self.in_flight(pe).is_some_and(|dirty| dirty.unanswered)
+    /// Whether messages to a PE were cancelled.
+    pub(super) fn has_cancelled_messages(&self, pe: usize) -> bool {
+        self.to_peer(pe).is_some_and(|peer| peer.messages_cancelled)
     }
 
-    /// A PE, one of `only`, from which something does not come, while no quiet has told so.
-    pub(super) fn missing(&self, only: Option<&[usize]>) -> Option<usize> {
-        let outstanding = self.outstanding.borrow();
-        let mut missing = outstanding.missing().iter().copied();
-        missing.find(|pe| only.is_none_or(|only| only.contains(pe)))
+    /// A PE, one of `only`, whose fetches were cancelled and not yet reported by a quiet.
+    pub(super) fn cancelled_fetch(&self, only: Option<&[usize]>) -> Option<usize> {
+        let in_flight = self.in_flight.borrow();
+        let mut cancelled = in_flight.cancelled_fetches().iter().copied();
+        cancelled.find(|pe| only.is_none_or(|only| only.contains(pe)))
     }
 
-    /// A quiet has told that what was to come from a PE does not.
+    /// A quiet has reported that the data fetched from a PE do not arrive.
     pub(super) fn failure_was_reported(&self, pe: usize) {
-        self.outstanding.borrow_mut().failure_was_reported(pe);
-        self.trace_clean();
+        self.in_flight.borrow_mut().failure_was_reported(pe);
+        self.trace_completed();
     }
 
-    /// What is outstanding towards a PE comes before what other lanes are given later.
-    pub(super) fn fence(&self, pe: usize) {
-        self.outstanding.borrow_mut().fence(pe);
+    /// A fence orders the operations in flight to a PE before later ones on other endpoints.
+    pub(super) fn mark_fenced(&self, pe: usize) {
+        self.in_flight.borrow_mut().mark_fenced(pe);
     }
 
+    /// Whether a fence has ordered the operations in flight to a PE before later ones on other endpoints.
     pub(super) fn is_fenced(&self, pe: usize) -> bool {
-        self.in_flight(pe).is_some_and(|dirty| dirty.fenced)
+        self.to_peer(pe).is_some_and(|peer| peer.fenced)
     }
 
-    /// Has a test look at what the lane is asked.
+    /// Wraps the lane, for a test that watches it.
     #[cfg(test)]
     pub(super) fn wrap(&self, wrap: impl FnOnce(Box<dyn Lane>) -> Box<dyn Lane>) {
         let lane = &mut self.lane.borrow_mut().lane;

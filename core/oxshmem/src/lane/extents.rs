@@ -1,30 +1,30 @@
-//! A heap in pieces, for transports that pin what they register, and for memory that is not to be had
-//! twice: each piece is committed and registered when the heap first reaches into it. Pieces double in size,
-//! a GPU's up to a size that is modest beside its memory.
+//! The cut of a heap into extents, which are committed and registered one at a time, when the heap first reaches
+//! into them: for transports that pin memory, and for memory that cannot be reserved twice. Each extent doubles the heap,
+//! but a GPU's only up to a size that is small beside its memory.
 
-/// The most pieces of a heap.
+/// The most extents of a heap.
 pub(crate) const MAX_EXTENTS: u32 = 16;
-/// The least size of the first piece, in bytes: larger than any page.
+/// The least size of the first extent, in bytes: larger than any page.
 const FIRST_EXTENT: u64 = 4 << 20;
 
-/// The size to which a GPU's pieces grow, in bytes: not more than this is committed in vain.
+/// The size to which a GPU's extents grow, in bytes: not more than this is committed in vain.
 const MAX_CAPPED_EXTENT: u64 = 512 << 20;
-/// About as many pieces of that size a GPU's heap has at most; those of a larger heap are larger.
+/// About the most extents of that size of a GPU's heap; those of a larger heap are larger.
 const MAX_CAPPED_EXTENTS: u64 = 256;
 
-/// How a heap is cut: piece 0 has [`first`](Self::first) bytes, every other one as many as all those
-/// before it together, up to `steps` of them; the pieces behind those are all as large as the last of
+/// The cut of a heap: extent 0 has `first` bytes, every other one as many as all those
+/// before it together, up to `steps` of them; the extents behind those are all as large as the last of
 /// them, and the last is cut off at the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extents {
     first: u64,
-    /// How many pieces, behind the first, have doubled.
+    /// How many extents, behind the first, have doubled.
     steps: u32,
     limit: u64,
 }
 
 impl Extents {
-    /// One piece, for what costs nothing to register whole.
+    /// One extent, for memory that costs nothing to register whole.
     pub(crate) fn whole(limit: u64) -> Self {
         Extents {
             first: limit.max(1),
@@ -33,7 +33,7 @@ impl Extents {
         }
     }
 
-    /// At most [`MOST`] pieces, of whole pages.
+    /// At most [`MAX_EXTENTS`], of whole pages.
     pub(crate) fn doubling(limit: u64) -> Self {
         let least = limit.div_ceil(1 << (MAX_EXTENTS - 1));
         let first = least.next_multiple_of(FIRST_EXTENT).max(FIRST_EXTENT);
@@ -44,12 +44,12 @@ impl Extents {
         }
     }
 
-    /// Pieces of which none is larger than what a GPU can spare.
+    /// Extents of which none is larger than a GPU can spare.
     pub(crate) fn capped(limit: u64) -> Self {
         let largest = (limit / MAX_CAPPED_EXTENTS)
             .next_power_of_two()
             .max(MAX_CAPPED_EXTENT);
-        // Piece `steps` has `first << (steps - 1)` bytes.
+        // Extent `steps` has `first << (steps - 1)` bytes.
         Extents {
             first: FIRST_EXTENT,
             steps: (largest / FIRST_EXTENT).ilog2() + 1,
@@ -57,19 +57,19 @@ impl Extents {
         }
     }
 
-    /// Where the pieces that double end.
+    /// The end of the extents that double.
     #[inline]
     fn doubled(self) -> u64 {
         self.first.checked_shl(self.steps).unwrap_or(u64::MAX)
     }
 
-    /// Bytes of each piece behind those.
+    /// Bytes of each extent behind those.
     #[inline]
     fn largest(self) -> u64 {
         self.first << self.steps.saturating_sub(1)
     }
 
-    /// The piece in which a byte lies.
+    /// The extent in which a byte lies.
     #[inline]
     pub(crate) fn index(self, offset: u64) -> u32 {
         if offset < self.first {
@@ -81,12 +81,12 @@ impl Extents {
         self.steps + 1 + ((offset - self.doubled()) / self.largest()) as u32
     }
 
-    /// Bytes of all pieces.
+    /// Bytes of all extents.
     pub(crate) fn limit(self) -> u64 {
         self.limit
     }
 
-    /// Where a piece begins.
+    /// The start of an extent.
     #[inline]
     pub(crate) fn start(self, index: u32) -> u64 {
         match index {
@@ -96,18 +96,18 @@ impl Extents {
         }
     }
 
-    /// Where a piece ends.
+    /// The end of an extent.
     #[inline]
     pub(crate) fn end(self, index: u32) -> u64 {
         self.start(index + 1).min(self.limit)
     }
 
-    /// How many pieces hold the first `bytes`.
+    /// The number of extents that hold the first `bytes`.
     pub(crate) fn count(self, bytes: u64) -> u32 {
         bytes.checked_sub(1).map_or(0, |last| self.index(last) + 1)
     }
 
-    /// The piece in which a byte lies, the byte's place in it, and how many bytes it has from there.
+    /// The extent in which a byte lies, the byte's offset in it, and how many bytes it has from there.
     #[inline]
     pub(crate) fn locate(self, offset: u64) -> (u32, u64, u64) {
         let index = self.index(offset);
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_double_and_the_last_is_cut_off() {
+    fn extents_double_and_the_last_is_cut_off() {
         let cut = Extents::doubling((20 << 20) + 4096);
         let ends: Vec<u64> = (0..cut.count(u64::MAX >> 8 & ((20 << 20) + 4096)))
             .map(|k| cut.end(k))
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gpus_pieces_stay_modest() {
+    fn a_gpus_extents_stay_capped() {
         let cut = Extents::capped(80 << 30);
         let size = |k: u32| (cut.end(k) - cut.start(k)) >> 20;
         let sizes: Vec<u64> = (0..12).map(size).collect();
         assert_eq!(sizes, [4, 4, 8, 16, 32, 64, 128, 256, 512, 512, 512, 512]);
         assert_eq!(cut.count(80 << 30), 8 + 159);
-        // A small one has the same pieces as one that only doubles.
+        // A small one has the same extents as one that only doubles.
         let (small, doubling) = (Extents::capped(64 << 20), Extents::doubling(64 << 20));
         for k in 0..small.count(64 << 20) {
             assert_eq!(small.end(k), doubling.end(k));
@@ -154,12 +154,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_cover_the_heap_without_gap_and_are_few(
-            limit in prop_oneof![1_u64..1 << 26, 1_u64..1 << 46], modest: bool, at: u64
+        fn extents_cover_the_heap_without_gap_and_are_few(
+            limit in prop_oneof![1_u64..1 << 26, 1_u64..1 << 46], capped: bool, at: u64
         ) {
-            let (cut, most) = match modest {
-                true => (Extents::capped(limit), 2 * MAX_CAPPED_EXTENTS as u32 + MAX_EXTENTS),
-                false => (Extents::doubling(limit), MAX_EXTENTS),
+            let (cut, most) = if capped {
+                (Extents::capped(limit), 2 * MAX_CAPPED_EXTENTS as u32 + MAX_EXTENTS)
+            } else {
+                (Extents::doubling(limit), MAX_EXTENTS)
             };
             let count = cut.count(limit);
             prop_assert!((1..=most).contains(&count));
@@ -170,11 +171,11 @@ mod tests {
             }
             prop_assert_eq!(cut.end(count - 1), limit);
             let at = at % limit;
-            let (piece, within, rest) = cut.locate(at);
-            prop_assert_eq!(cut.start(piece) + within, at);
-            prop_assert_eq!(at + rest, cut.end(piece));
+            let (extent, within, rest) = cut.locate(at);
+            prop_assert_eq!(cut.start(extent) + within, at);
+            prop_assert_eq!(at + rest, cut.end(extent));
             prop_assert!(rest > 0);
-            prop_assert!(cut.start(piece) <= at && at < cut.end(piece));
+            prop_assert!(cut.start(extent) <= at && at < cut.end(extent));
         }
     }
 }

@@ -1,132 +1,165 @@
-//! What one context has outstanding on one lane, by the PE it went to.
+//! The operations of one context in flight on one endpoint, by target PE.
 
 use crate::order::OpSet;
 
-/// What one context has outstanding on its lane.
+/// How far a posted operation must have come before the call returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// Accepted by the lane.
+    Posted,
+    /// Completed, as the transport counts it.
+    Completed,
+}
+
+/// The work that an operation leaves for a later fence or quiet.
+#[derive(Clone, Copy)]
+pub(super) enum Effect {
+    /// None: it reads, and has read when it returns.
+    Read,
+    /// Updates that a fence orders.
+    Write(OpSet),
+    /// Nonblocking updates.
+    WriteNbi(OpSet),
+    /// Data that a nonblocking operation brings here, and its updates; a get has none.
+    FetchNbi(OpSet),
+}
+
+impl Effect {
+    pub(super) fn updates(self) -> OpSet {
+        match self {
+            Effect::Read => OpSet::NONE,
+            Effect::Write(updates) | Effect::WriteNbi(updates) | Effect::FetchNbi(updates) => {
+                updates
+            }
+        }
+    }
+}
+
+/// The operations of one context in flight on its endpoint.
 #[derive(Default)]
 pub(super) struct InFlight {
     /// By PE, since the context's last quiet towards it; empty before the first operation.
-    dirty: Vec<PeerInFlight>,
-    /// The PEs with something outstanding, each once, in order.
-    list: Vec<usize>,
-    /// The PEs from which something was to come that was given up, while no quiet has told so.
-    missing: Vec<usize>,
+    by_pe: Vec<PeerInFlight>,
+    /// The PEs with operations in flight, each once, in order.
+    peers: Vec<usize>,
+    /// The PEs whose fetches were cancelled and not yet reported by a quiet.
+    cancelled_fetches: Vec<usize>,
 }
 
-/// What an operation leaves outstanding.
+/// One operation as it is issued.
 #[derive(Clone, Copy)]
 pub(super) struct Issued {
     /// None if it only reads.
     pub updates: OpSet,
     /// Those that a fence orders.
     pub ordered: OpSet,
-    /// Whether it brings something here.
-    pub brings: bool,
+    /// Whether it brings data here.
+    pub fetches: bool,
 }
 
+/// The operations in flight to one PE.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerInFlight {
-    /// Whether anything is outstanding.
+    /// Whether there are any.
     listed: bool,
     /// Updates that the next fence orders.
-    pub classes: OpSet,
+    pub ordered: OpSet,
     /// Updates that quiet completes: these, and nonblocking ones. None for reads alone.
-    pub all: OpSet,
-    /// A fence has ordered these before what other lanes are given later.
+    pub updates: OpSet,
+    /// A fence has ordered these before later operations on other endpoints.
     pub fenced: bool,
-    /// Operations that bring something here are among them.
-    pub brings: bool,
-    /// Messages among them were given up: their answers can come no more.
-    pub unanswered: bool,
+    /// Some of them bring data here.
+    pub fetches: bool,
+    /// Messages among them were cancelled: no reply can arrive any more.
+    pub messages_cancelled: bool,
 }
 
 impl InFlight {
-    /// What is outstanding towards a PE, if anything.
-    pub(super) fn in_flight(&self, pe: usize) -> Option<&PeerInFlight> {
-        self.dirty.get(pe).filter(|dirty| dirty.listed)
+    /// The operations in flight to a PE, if there are any.
+    pub(super) fn to_peer(&self, pe: usize) -> Option<&PeerInFlight> {
+        self.by_pe.get(pe).filter(|peer| peer.listed)
     }
 
-    /// Notes something, of which a fence orders `ordered`. There are `pes` PEs.
-    pub(super) fn note(&mut self, pes: usize, pe: usize, noted: Issued) {
+    fn to_peer_mut(&mut self, pe: usize) -> Option<&mut PeerInFlight> {
+        self.by_pe.get_mut(pe).filter(|peer| peer.listed)
+    }
+
+    /// Adds an operation. There are `pes` PEs.
+    pub(super) fn add(&mut self, pes: usize, pe: usize, issued: Issued) {
         let Issued {
             updates,
             ordered,
-            brings,
-        } = noted;
-        if self.dirty.is_empty() {
-            self.dirty.resize(pes, PeerInFlight::default());
+            fetches,
+        } = issued;
+        if self.by_pe.is_empty() {
+            self.by_pe.resize(pes, PeerInFlight::default());
         }
-        if let Some(dirty) = self.dirty.get_mut(pe) {
-            if !dirty.listed {
-                dirty.listed = true;
-                let place = self.list.partition_point(|listed| *listed < pe);
-                self.list.insert(place, pe);
+        if let Some(peer) = self.by_pe.get_mut(pe) {
+            if !peer.listed {
+                peer.listed = true;
+                let at = self.peers.partition_point(|listed| *listed < pe);
+                self.peers.insert(at, pe);
             }
-            dirty.brings |= brings;
-            dirty.all.add(updates);
-            dirty.classes.add(ordered);
+            peer.fetches |= fetches;
+            peer.updates.add(updates);
+            peer.ordered.add(ordered);
         }
     }
 
-    /// What is outstanding towards a PE comes before what other lanes are given later.
-    pub(super) fn fence(&mut self, pe: usize) {
-        if let Some(dirty) = self.dirty.get_mut(pe)
-            && dirty.listed
-        {
-            dirty.fenced = true;
+    /// A fence orders the operations in flight to a PE before later ones on other endpoints.
+    pub(super) fn mark_fenced(&mut self, pe: usize) {
+        if let Some(peer) = self.to_peer_mut(pe) {
+            peer.fenced = true;
         }
     }
 
-    /// Messages to a PE were given up. They are outstanding until the PE's loss is acknowledged.
-    pub(super) fn give_messages_up(&mut self, pe: usize) {
-        if let Some(dirty) = self.dirty.get_mut(pe)
-            && dirty.listed
-        {
-            dirty.unanswered = true;
+    /// Messages to a PE were cancelled. They stay in flight until the PE's loss is acknowledged.
+    pub(super) fn cancel_messages(&mut self, pe: usize) {
+        if let Some(peer) = self.to_peer_mut(pe) {
+            peer.messages_cancelled = true;
         }
     }
 
-    /// A quiet has told that what was to come from a PE does not.
+    /// A quiet has reported that the data fetched from a PE do not arrive.
     pub(super) fn failure_was_reported(&mut self, pe: usize) {
-        if let Some(dirty) = self.dirty.get_mut(pe) {
-            dirty.brings = false;
+        if let Some(peer) = self.by_pe.get_mut(pe) {
+            peer.fetches = false;
         }
-        self.missing.retain(|missing| *missing != pe);
+        self.cancelled_fetches.retain(|cancelled| *cancelled != pe);
     }
 
-    /// A PE from which something was to come that was given up, if no quiet has told so.
-    pub(super) fn missing(&self) -> &[usize] {
-        &self.missing
+    /// The PEs whose fetches were cancelled and not yet reported by a quiet.
+    pub(super) fn cancelled_fetches(&self) -> &[usize] {
+        &self.cancelled_fetches
     }
 
-    /// What is outstanding towards a PE is given up.
-    pub(super) fn give_up(&mut self, pe: usize) {
-        if self.in_flight(pe).is_some_and(|dirty| dirty.brings) && !self.missing.contains(&pe) {
-            self.missing.push(pe);
+    /// The operations in flight to a PE are cancelled.
+    pub(super) fn cancel(&mut self, pe: usize) {
+        let fetches = self.to_peer(pe).is_some_and(|peer| peer.fetches);
+        if fetches && !self.cancelled_fetches.contains(&pe) {
+            self.cancelled_fetches.push(pe);
         }
-        self.clean(pe);
+        self.complete(pe);
     }
 
-    /// What was outstanding towards a PE has completed.
-    pub(super) fn clean(&mut self, pe: usize) {
-        if let Some(dirty) = self.dirty.get_mut(pe)
-            && dirty.listed
-        {
-            *dirty = PeerInFlight::default();
-            if let Ok(place) = self.list.binary_search(&pe) {
-                self.list.remove(place);
+    /// The operations in flight to a PE have completed.
+    pub(super) fn complete(&mut self, pe: usize) {
+        if let Some(peer) = self.to_peer_mut(pe) {
+            *peer = PeerInFlight::default();
+            if let Ok(at) = self.peers.binary_search(&pe) {
+                self.peers.remove(at);
             }
         }
     }
 
-    /// Whether nothing is outstanding, nor to be told.
-    pub(super) fn is_clean(&self) -> bool {
-        self.list.is_empty() && self.missing.is_empty()
+    /// Whether nothing is in flight, nor to be reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.peers.is_empty() && self.cancelled_fetches.is_empty()
     }
 
-    /// The first PE from `from` on with anything outstanding; by PE, whatever is cleaned meanwhile.
+    /// The first PE from `from` on with operations in flight. By PE, so completions in between do no harm.
     pub(super) fn next(&self, from: usize) -> Option<usize> {
-        let place = self.list.partition_point(|listed| *listed < from);
-        self.list.get(place).copied()
+        let at = self.peers.partition_point(|listed| *listed < from);
+        self.peers.get(at).copied()
     }
 }

@@ -1,39 +1,43 @@
-//! This PE's side of a transfer on a lane: what key names it, and what goes through a bounce buffer.
+//! The local side of a transfer on a lane: its memory key, or the bounce buffer that it goes through.
 
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{Limits, Local, LocalKey, LocalRegion};
 
-use super::Endpoint;
 use super::bounce_pool::Bounce;
-use crate::{Context, Result};
+use super::endpoint::Endpoint;
+use super::target::LanePeer;
+use crate::context::Context;
+use crate::error::Result;
+use crate::hang::WaitedFor;
+use crate::wait::{WaitReason, WaitsOn};
 
 /// From this size on private memory is registered for the call rather than copied, in bytes.
 const REGISTER: usize = 256 << 10;
 
-/// A transport that takes as much as this unregistered gets it, in pieces.
-const PIECE: usize = 4096;
+/// A transport that takes as much as this unregistered gets it, in chunks.
+const UNREGISTERED_CHUNK: usize = 4096;
 
-/// How a transport knows bytes of this PE.
+/// The key by which a transport knows bytes of this PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MrKey {
     pub key: LocalKey,
-    /// They are no CPU's to load or store.
+    /// No CPU can load or store them.
     pub on_gpu: bool,
 }
 
-/// This PE's side of a transfer.
+/// The local side of a transfer.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalBuffer {
     pub(super) at: *mut u8,
     pub(super) len: usize,
-    /// How the lane's transport knows all of it, if the caller has seen to that; else it is looked up, and
-    /// what is not found is the CPU's.
+    /// The key of all of it for the lane's transport, if the caller has one; else it is looked up, and bytes
+    /// without one are the CPU's.
     keyed: Option<MrKey>,
 }
 
 impl LocalBuffer {
-    /// Memory of the CPU's, or symmetric memory.
+    /// The CPU's memory, or symmetric memory.
     pub(crate) fn at(at: *const u8, len: usize) -> LocalBuffer {
         let at = at.cast_mut();
         LocalBuffer {
@@ -66,7 +70,7 @@ impl LocalBuffer {
     }
 }
 
-/// The near side of the next piece of a transfer.
+/// The local side of the next chunk of a transfer.
 pub(super) struct LocalChunk<'w> {
     pub local: Local,
     pub on_gpu: bool,
@@ -76,7 +80,7 @@ pub(super) struct LocalChunk<'w> {
 
 impl LocalChunk<'_> {
     /// The memory itself.
-    fn itself(addr: *mut u8, len: usize, keyed: Option<MrKey>) -> Self {
+    fn zcopy(addr: *mut u8, len: usize, keyed: Option<MrKey>) -> Self {
         LocalChunk {
             local: Local {
                 addr,
@@ -88,51 +92,49 @@ impl LocalChunk<'_> {
         }
     }
 
-    /// Whether a put's source may be reused when it is posted: what its lane copies. It copies nothing that
+    /// Whether a put's source may be reused once it is posted: the lane copies it inline. It copies nothing that
     /// lies on a GPU.
-    pub(super) fn is_reusable(&self, limits: Limits) -> bool {
+    pub(super) fn is_inline(&self, limits: Limits) -> bool {
         self.local.len as u64 <= limits.inline && !self.on_gpu
     }
 }
 
 impl Context<'_> {
-    /// What was got is there: a NIC wrote it, so this PE's GPU may need a flush to see it (M16, M27).
-    pub(super) fn see_got(&self, on_gpu: bool) -> Result<()> {
+    /// Makes visible the data of a get that has completed: a NIC wrote them, so this PE's GPU may need a flush
+    /// (M16, M27).
+    pub(super) fn make_got_visible(&self, on_gpu: bool) -> Result<()> {
         // Later accesses come after the data's arrival.
         fence(Ordering::Acquire);
-        match on_gpu {
-            true => self.see_gpu_data(),
-            false => Ok(()),
+        if on_gpu {
+            self.make_gpu_data_visible()
+        } else {
+            Ok(())
         }
     }
 
-    /// The near side of the next piece of a transfer with a PE: the memory itself where the transport takes
-    /// it, else a bounce buffer.
-    pub(super) fn near(
+    /// The local side of the next chunk of a transfer: the memory itself where the transport takes it, else a
+    /// bounce buffer.
+    pub(super) fn local_chunk(
         &self,
-        call: &'static str,
-        (via, pe): (&Endpoint, usize),
-        side: LocalBuffer,
+        peer: LanePeer<'_>,
+        buffer: LocalBuffer,
         limits: Limits,
     ) -> Result<LocalChunk<'_>> {
         let max = usize::try_from(limits.max).unwrap_or(usize::MAX).max(1);
-        let len = side.len.min(max);
-        if let Some((keyed, rest)) = self.find(via, side) {
-            return Ok(LocalChunk::itself(side.at, len.min(rest), Some(keyed)));
+        let len = buffer.len.min(max);
+        if let Some((keyed, rest)) = self.find_key(peer.endpoint, buffer) {
+            return Ok(LocalChunk::zcopy(buffer.at, len.min(rest), Some(keyed)));
         }
         let unregistered = usize::try_from(limits.unregistered).unwrap_or(usize::MAX);
-        if unregistered >= PIECE || unregistered >= len {
-            return Ok(LocalChunk::itself(side.at, len.min(unregistered), None));
+        if unregistered >= UNREGISTERED_CHUNK || unregistered >= len {
+            return Ok(LocalChunk::zcopy(buffer.at, len.min(unregistered), None));
         }
         // The transport takes little that is not registered: by a buffer in the heap.
-        let bounce = self.acquire_bounce(call, pe)?;
+        let bounce = self.acquire_bounce(peer)?;
         let at = bounce.buffer.offset();
-        let Some((key, rest)) = via.host.local_key(at) else {
-            return Ok(LocalChunk::itself(
-                side.at,
-                len.min(unregistered.max(1)),
-                None,
-            ));
+        let Some((key, rest)) = peer.endpoint.host.local_key(at) else {
+            let len = len.min(unregistered.max(1));
+            return Ok(LocalChunk::zcopy(buffer.at, len, None));
         };
         let addr = self.own_base().as_ptr().wrapping_add(at as usize);
         Ok(LocalChunk {
@@ -146,27 +148,44 @@ impl Context<'_> {
         })
     }
 
-    /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
-    pub(super) fn near_whole(
+    /// Borrows a bounce buffer for a chunk of a transfer with a PE. Waits where the transfers of other threads
+    /// have all.
+    fn acquire_bounce(&self, peer: LanePeer<'_>) -> Result<Bounce<'_>> {
+        let pool = &self.shared.bounce_pool;
+        let describe = || {
+            let what = "a bounce buffer, which transfers of other threads have";
+            (WaitedFor::Me, what.into())
+        };
+        let reason = WaitReason {
+            call: peer.call,
+            needs: WaitsOn::Pe(peer.pe),
+            describe: &describe,
+        };
+        // A transfer that has one ends by itself: with its lane, or with the PE that it needs.
+        self.wait(&reason, None, || pool.try_acquire())
+    }
+
+    /// The local side of a transfer that goes as one operation without the bounce buffer, if it can.
+    pub(super) fn local_whole(
         &self,
-        via: &Endpoint,
-        side: LocalBuffer,
+        endpoint: &Endpoint,
+        buffer: LocalBuffer,
         limits: Limits,
     ) -> Option<LocalChunk<'static>> {
-        let len = side.len;
-        let keyed = match self.find(via, side) {
+        let len = buffer.len;
+        let keyed = match self.find_key(endpoint, buffer) {
             Some((keyed, rest)) => (len <= rest).then_some(Some(keyed))?,
             None => (len as u64 <= limits.unregistered).then_some(None)?,
         };
-        (len as u64 <= limits.max).then(|| LocalChunk::itself(side.at, len, keyed))
+        (len as u64 <= limits.max).then(|| LocalChunk::zcopy(buffer.at, len, keyed))
     }
 
-    /// How a transport knows all the bytes, and how far the key reaches.
+    /// The key of all the bytes, and how far it reaches.
     #[inline]
-    fn find(&self, via: &Endpoint, side: LocalBuffer) -> Option<(MrKey, usize)> {
-        match side.keyed {
+    fn find_key(&self, endpoint: &Endpoint, buffer: LocalBuffer) -> Option<(MrKey, usize)> {
+        match buffer.keyed {
             Some(keyed) => Some((keyed, usize::MAX)),
-            None => self.key_of(via, side.at, side.len),
+            None => self.key_of(endpoint, buffer.at, buffer.len),
         }
     }
 
@@ -175,7 +194,7 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn key_of(
         &self,
-        via: &Endpoint,
+        endpoint: &Endpoint,
         memory: *const u8,
         len: usize,
     ) -> Option<(MrKey, usize)> {
@@ -185,38 +204,39 @@ impl Context<'_> {
         };
         let of_heap = |on_gpu| move |(key, rest)| (MrKey { key, on_gpu }, rest);
         if let Some(offset) = inside(self.own_base().addr().get(), self.own_len()) {
-            return via.host.local_key(offset).map(of_heap(false));
+            return endpoint.host.local_key(offset).map(of_heap(false));
         }
         if let Some((base, limit)) = &self.shared.gpu
             && let Some(offset) = inside(base.load(Ordering::Relaxed).addr(), *limit)
         {
-            return via.gpu.local_key(offset).map(of_heap(true));
+            return endpoint.gpu.local_key(offset).map(of_heap(true));
         }
-        let keyed = self.shared.registered.key(via.index, memory, len)?;
+        let keyed = self.shared.registered.key(endpoint.index, memory, len)?;
         Some((keyed, usize::MAX))
     }
 
-    /// A private buffer that costs less to register for one call than to copy, so registered.
+    /// A private buffer registered for one call, where that costs less than copying it.
     ///
     /// # Safety
     ///
     /// As [`register_for_call`](Self::register_for_call).
-    pub(super) unsafe fn side_for_call(
+    pub(super) unsafe fn register_buffer_for_call(
         &self,
-        via: &Endpoint,
-        side: &LocalBuffer,
+        endpoint: &Endpoint,
+        buffer: &LocalBuffer,
         written: bool,
         limits: Limits,
     ) -> Option<(LocalBuffer, Box<dyn LocalRegion>)> {
-        let copied = side.len < REGISTER || side.len as u64 <= limits.unregistered || !via.pins();
-        if copied || self.find(via, *side).is_some() {
+        let copied =
+            buffer.len < REGISTER || buffer.len as u64 <= limits.unregistered || !endpoint.pins();
+        if copied || self.find_key(endpoint, *buffer).is_some() {
             return None;
         }
         // SAFETY: the caller's promise.
-        let region = unsafe { self.register_for_call(via, side.at, side.len, written) }?;
+        let region = unsafe { self.register_for_call(endpoint, buffer.at, buffer.len, written) }?;
         let key = region.key();
         let keyed = MrKey { key, on_gpu: false };
-        Some((side.keyed(keyed), region))
+        Some((buffer.keyed(keyed), region))
     }
 
     /// Registers memory with one transport for one call, which alone knows of it, if that costs less than
@@ -227,15 +247,15 @@ impl Context<'_> {
     /// The bytes stay mapped while the registration lives.
     pub(crate) unsafe fn register_for_call(
         &self,
-        via: &Endpoint,
+        endpoint: &Endpoint,
         memory: *mut u8,
         len: usize,
         written: bool,
     ) -> Option<Box<dyn LocalRegion>> {
-        if len == 0 || via.is_retired() || (via.pins() && len < REGISTER) {
+        if len == 0 || endpoint.is_retired() || (endpoint.pins() && len < REGISTER) {
             return None;
         }
         // SAFETY: the caller's promise.
-        unsafe { via.domain.register_local(memory, len, written) }.ok()
+        unsafe { endpoint.domain.register_local(memory, len, written) }.ok()
     }
 }

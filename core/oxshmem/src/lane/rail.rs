@@ -1,5 +1,5 @@
-//! One opened transport, as all contexts of a PE share it: what is registered with it, what it can do and
-//! promises, and the lanes that contexts have left to the next.
+//! One opened transport, as all contexts of a PE share it: its registrations, its capabilities and
+//! guarantees, and the idle lanes that ended contexts have left.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use oxshmem_transport::{
 };
 
 use super::extents::{Extents, MAX_EXTENTS};
-use crate::Result;
+use crate::error::Result;
 use crate::order::{OpKind, OpSet};
 
 /// One opened transport.
@@ -22,25 +22,25 @@ pub(crate) struct Rail {
     pub caps: Capabilities,
     guarantees: [Guarantees; MemoryKind::ALL.len()],
     /// Operations take lanes of it.
-    used: AtomicBool,
+    lanes_enabled: AtomicBool,
     // Dropped before the registrations that its operations use.
-    /// Lanes that no context has.
-    vacant: Mutex<Vec<Vacant>>,
-    /// How this PE's heaps are registered, and every other PE's with them.
-    pub host: Pieces,
-    pub gpu: Pieces,
+    /// Lanes of ended contexts.
+    idle: Mutex<Vec<IdleLane>>,
+    /// The registrations of this PE's heaps; every other PE has the same.
+    pub host: RegisteredHeap,
+    pub gpu: RegisteredHeap,
     /// Nothing will ever go by it.
     retired: AtomicBool,
 }
 
-/// A lane, and by PE whether it is connected: nobody where none need be.
-pub(super) struct Vacant {
+/// A lane, and by PE whether it is connected: empty where none need be.
+pub(super) struct IdleLane {
     pub lane: Box<dyn Lane>,
     pub connected: Vec<bool>,
 }
 
-/// A heap of this PE in the pieces in which one transport has it registered.
-pub(crate) struct Pieces {
+/// A heap of this PE in the extents in which one transport has it registered.
+pub(crate) struct RegisteredHeap {
     pub extents: Extents,
     /// The region number of the first.
     first: u32,
@@ -61,9 +61,9 @@ impl fmt::Debug for Rail {
     }
 }
 
-impl Pieces {
+impl RegisteredHeap {
     fn new(first: u32) -> Self {
-        Pieces {
+        RegisteredHeap {
             extents: Extents::whole(0),
             first,
             regions: Mutex::default(),
@@ -74,80 +74,80 @@ impl Pieces {
         }
     }
 
-    /// How the heap is cut, before anything is registered.
-    pub(crate) fn cut(&mut self, extents: Extents) {
+    /// Sets how the heap is cut, before anything is registered.
+    pub(crate) fn set_extents(&mut self, extents: Extents) {
         self.extents = extents;
         let count = extents.count(extents.limit());
         self.keys = (0..count).map(|_| AtomicU64::new(0)).collect();
     }
 
-    /// The registered pieces of this PE's heap.
+    /// The registered extents of this PE's heap.
     pub(crate) fn regions(&self) -> MutexGuard<'_, Vec<Box<dyn Region>>> {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose heap of this kind is imported here, and grows.
+    /// The PEs whose heaps of this kind are imported here, and grow.
     pub(crate) fn imported(&self) -> MutexGuard<'_, Vec<Peer>> {
         self.imported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The PEs that pass each other the descriptors of pieces, this one among them, if any do.
+    /// The PEs that pass each other the descriptors of extents, this one among them, if any do.
     pub(crate) fn shared_with(&self) -> MutexGuard<'_, Vec<u32>> {
         let pes = self.shared_with.lock();
         pes.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The region number of a piece, which is the same on every PE.
+    /// The region number of an extent, which is the same on every PE.
     #[inline]
-    pub(crate) fn id(&self, piece: u32) -> RegionId {
-        RegionId(self.first + piece)
+    pub(crate) fn id(&self, extent: u32) -> RegionId {
+        RegionId(self.first + extent)
     }
 
-    /// Bytes of the piece with this region number.
+    /// Bytes of the extent with this region number.
     pub(crate) fn len_of(&self, id: RegionId) -> u64 {
-        let piece = id.0.saturating_sub(self.first);
-        self.extents.end(piece) - self.extents.start(piece)
+        let extent = id.0.saturating_sub(self.first);
+        self.extents.end(extent) - self.extents.start(extent)
     }
 
-    /// The byte of a heap as it is named towards its PE, and how many bytes its piece has from there.
+    /// The byte of a heap as it is named towards its PE, and how many bytes its extent has from there.
     #[inline]
     pub(crate) fn locate(&self, offset: u64) -> (Remote, usize) {
-        let (piece, offset, rest) = self.extents.locate(offset);
-        let region = self.id(piece);
+        let (extent, offset, rest) = self.extents.locate(offset);
+        let region = self.id(extent);
         let rest = usize::try_from(rest).unwrap_or(usize::MAX);
         (Remote { region, offset }, rest)
     }
 
-    /// One more piece is registered.
+    /// One more extent is registered.
     pub(crate) fn grow(&self, region: Box<dyn Region>) {
         let mut regions = self.regions();
         if let Some(key) = self.keys.get(regions.len()) {
             key.store(region.local_key().0, Ordering::Relaxed);
         }
         regions.push(region);
-        // Pairs with the load in `local_key`: who sees the count sees the key.
+        // Pairs with the load in `local_key`: a thread that sees the count sees the key.
         self.registered.store(regions.len(), Ordering::Release);
     }
 
-    /// Ends the registration of all pieces but the first `count`. Nothing uses the others.
+    /// Deregisters all extents but the first `count`. Nothing uses the others.
     pub(crate) fn shrink(&self, count: usize) {
         let mut regions = self.regions();
         regions.truncate(count);
         self.registered.store(regions.len(), Ordering::Release);
     }
 
-    /// The key of the piece of this PE's heap in which a byte lies, and how far that reaches.
+    /// The key of the extent of this PE's heap in which a byte lies, and how far that reaches.
     #[inline]
     pub(super) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
-        let (piece, _, rest) = self.extents.locate(offset);
-        let piece = piece as usize;
-        let registered = piece < self.registered.load(Ordering::Acquire);
-        let key = self.keys.get(piece).filter(|_| registered)?;
+        let (extent, _, rest) = self.extents.locate(offset);
+        let extent = extent as usize;
+        let registered = extent < self.registered.load(Ordering::Acquire);
+        let key = self.keys.get(extent).filter(|_| registered)?;
         let rest = usize::try_from(rest).unwrap_or(usize::MAX);
         Some((LocalKey(key.load(Ordering::Relaxed)), rest))
     }
 
-    /// A PE's heap is imported, and so will be what it grows by.
+    /// A PE's heap is imported, and so will be the extents that it grows by.
     pub(crate) fn imports_from(&self, peer: &Peer) {
         let mut imported = self.imported();
         if !imported.iter().any(|known| known.pe == peer.pe) {
@@ -165,15 +165,15 @@ impl Rail {
             caps: domain.capabilities().clone(),
             guarantees: MemoryKind::ALL.map(promised),
             domain,
-            used: AtomicBool::new(false),
-            vacant: Mutex::default(),
-            host: Pieces::new(0),
-            gpu: Pieces::new(MAX_EXTENTS),
+            lanes_enabled: AtomicBool::new(false),
+            idle: Mutex::default(),
+            host: RegisteredHeap::new(0),
+            gpu: RegisteredHeap::new(MAX_EXTENTS),
             retired: AtomicBool::new(false),
         }
     }
 
-    /// Whether it registers the heap piece by piece.
+    /// Whether it registers the heap extent by extent.
     pub(crate) fn pins(&self) -> bool {
         self.caps.pins
     }
@@ -190,24 +190,24 @@ impl Rail {
     }
 
     /// Operations take its lanes: every context has one.
-    pub(crate) fn use_lanes(&self) {
-        self.used.store(true, Ordering::Release);
+    pub(crate) fn enable_lanes(&self) {
+        self.lanes_enabled.store(true, Ordering::Release);
     }
 
-    fn vacant(&self) -> MutexGuard<'_, Vec<Vacant>> {
-        self.vacant.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleLane>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A lane for a context, if operations take any: one that another has left, since its connections are
-    /// worth keeping, or a new one.
-    pub(super) fn take_lane(&self) -> Result<Option<Vacant>> {
-        if !self.used.load(Ordering::Acquire) {
+    /// A lane for a context, if operations take any: an idle one, since its connections are worth keeping, or a
+    /// new one.
+    pub(super) fn acquire_lane(&self) -> Result<Option<IdleLane>> {
+        if !self.lanes_enabled.load(Ordering::Acquire) {
             return Ok(None);
         }
-        let left = self.vacant().pop();
-        match left {
-            Some(left) => Ok(Some(left)),
-            None => Ok(Some(Vacant {
+        let idle = self.idle().pop();
+        match idle {
+            Some(idle) => Ok(Some(idle)),
+            None => Ok(Some(IdleLane {
                 lane: self.domain.lane()?,
                 connected: Vec::new(),
             })),
@@ -215,27 +215,27 @@ impl Rail {
     }
 
     /// Leaves a lane to the next context.
-    pub(super) fn leave_lane(&self, lane: Vacant) {
-        self.vacant().push(lane);
+    pub(super) fn release_lane(&self, lane: IdleLane) {
+        self.idle().push(lane);
     }
 
-    /// The pieces of a heap of this kind.
+    /// The registration of a heap of this kind.
     #[inline]
-    pub(crate) fn pieces(&self, kind: MemoryKind) -> &Pieces {
+    pub(crate) fn registered_heap(&self, kind: MemoryKind) -> &RegisteredHeap {
         match kind {
             MemoryKind::Host => &self.host,
             _ => &self.gpu,
         }
     }
 
-    /// Whether lanes must be connected with each PE.
-    pub(super) fn is_wired(&self) -> bool {
+    /// Whether each lane must be connected with each PE.
+    pub(super) fn connects_lanes(&self) -> bool {
         self.caps.wire_up == WireUp::PerLane
     }
 
     /// Whether completion means placement for all of these.
-    pub(super) fn places(&self, classes: OpSet) -> bool {
-        self.kinds(classes)
+    pub(super) fn completion_is_placement(&self, ops: OpSet) -> bool {
+        self.kinds(ops)
             .all(|kind| self.guarantees(kind).completion == Completion::Placed)
     }
 
@@ -244,18 +244,18 @@ impl Rail {
         !self.gpu.regions().is_empty()
     }
 
-    /// Whether what it places in memory of a kind needs a flush by the target's GPU (M27).
+    /// Whether data that it places in memory of a kind need a flush by the target's GPU (M27).
     pub(super) fn needs_gpu_flush(&self, kind: MemoryKind) -> bool {
         self.guarantees(kind).gpu_flush == GpuFlush::Target
     }
 
-    fn kinds(&self, classes: OpSet) -> impl Iterator<Item = MemoryKind> {
-        MemoryKind::ALL.into_iter().filter(move |kind| {
-            classes.has(OpKind::Put, *kind) || classes.has(OpKind::Atomic, *kind)
-        })
+    fn kinds(&self, ops: OpSet) -> impl Iterator<Item = MemoryKind> {
+        MemoryKind::ALL
+            .into_iter()
+            .filter(move |kind| ops.has(OpKind::Put, *kind) || ops.has(OpKind::Atomic, *kind))
     }
 
-    /// What it promises about memory of a kind: nothing, if it does not say.
+    /// Its guarantees for memory of a kind: none, if it does not say.
     pub(super) fn guarantees(&self, kind: MemoryKind) -> Guarantees {
         let index = MemoryKind::ALL.iter().position(|known| *known == kind);
         index.map_or(Guarantees::NONE, |index| self.guarantees[index])

@@ -2,13 +2,19 @@
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Op, SignalOp, SignalSupport, Width};
 
-use super::local_buffer::LocalChunk;
-use super::{AccessPath, AtomicsBy, Effect, Endpoint, LocalBuffer, RemoteTarget, Until};
+use super::access_path::AccessPath;
+use super::amo::AtomicRequest;
+use super::endpoint::Endpoint;
+use super::in_flight::{Effect, Until};
+use super::local_buffer::{LocalBuffer, LocalChunk};
+use super::target::{AtomicsBy, LanePeer, RemoteTarget};
+use crate::context::Context;
+use crate::error::Result;
 use crate::mapped::HostMemory;
 use crate::order::{FenceSite, OpKind, OpSet};
-use crate::{Context, Result, Sym};
+use crate::sym::Sym;
 
-/// How a put-with-signal changes its word.
+/// The update of the signal word of a put-with-signal.
 #[derive(Clone, Copy)]
 pub(crate) struct Signal {
     pub word: Sym<u64>,
@@ -16,8 +22,19 @@ pub(crate) struct Signal {
     pub value: u64,
 }
 
-/// Whether a lane's put-with-signal updates this word as its domain wants (M29). A signal that is set
-/// is a whole word written, which any domain bears; who sets signals does not add to them.
+impl Signal {
+    /// The update as an atomic.
+    fn as_atomic(self) -> AtomicRequest {
+        let op = match self.op {
+            SignalOp::Set => AtomicOp::Set,
+            SignalOp::Add => AtomicOp::Add,
+        };
+        AtomicRequest::wide(op, self.value, 0)
+    }
+}
+
+/// Whether a lane's put-with-signal updates this word in its domain (M29). A signal that is set
+/// is a whole word written, which any domain bears; a program that sets signals does not add to them.
 fn native_signal(caps: &Capabilities, word: RemoteTarget, op: SignalOp) -> bool {
     let SignalSupport::Native(level) = caps.put_signal else {
         return false;
@@ -39,75 +56,79 @@ impl Context<'_> {
     pub(crate) unsafe fn lane_put(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
         source: LocalBuffer,
     ) -> Result<()> {
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
         // SAFETY: the caller's promise.
-        let put = || unsafe { self.put_pieces(call, via, far, source) };
-        self.lending(via, far.pe, put)
+        let put = || unsafe { self.put_chunks(peer, remote, source) };
+        self.lending(peer, put)
     }
 
-    /// [`wire_put`](Self::wire_put), if it does not panic.
+    /// [`lane_put`](Self::lane_put), if it does not panic.
     ///
     /// # Safety
     ///
     /// As there.
-    unsafe fn put_pieces(
+    unsafe fn put_chunks(
         &self,
-        call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
         source: LocalBuffer,
     ) -> Result<()> {
-        let (limits, len) = (via.caps.put, source.len);
+        let endpoint = peer.endpoint;
+        let (limits, len) = (endpoint.caps.put, source.len);
         // SAFETY: the caller's promise, till the registration ends.
-        let for_call = unsafe { self.side_for_call(via, &source, false, limits) };
-        let source = for_call.as_ref().map_or(source, |(side, _)| *side);
-        // Pieces are posted one behind the other. Whether some may still read the source:
+        let for_call = unsafe { self.register_buffer_for_call(endpoint, &source, false, limits) };
+        let source = for_call.as_ref().map_or(source, |(buffer, _)| *buffer);
+        // Chunks are posted one behind the other. Whether some may still read the source:
         let mut reading = false;
         let mut done = 0;
         while done < len {
-            let (to, rest) = far.locate(via, done);
+            let (to, rest) = remote.locate(endpoint, done);
             let part = source.part(done, rest.min(len - done));
-            let piece = match self.near(call, (via, far.pe), part, limits) {
-                Err(error) if reading => return self.fail_or_complete(via, far.pe, Err(error)),
-                piece => piece?,
+            let chunk = match self.local_chunk(peer, part, limits) {
+                Err(error) if reading => return self.fail_or_complete(peer, Err(error)),
+                chunk => chunk?,
             };
-            if let Some(bounce) = &piece.bounce {
-                // SAFETY: `piece.local.len` bytes from there lie in the caller's source, and are
+            if let Some(bounce) = &chunk.bounce {
+                // SAFETY: `chunk.local.len` bytes from there lie in the caller's source, and are
                 // neither symmetric nor on a GPU: those have a key of their own.
-                let bytes = unsafe { std::slice::from_raw_parts(part.at, piece.local.len) };
+                let bytes = unsafe { std::slice::from_raw_parts(part.at, chunk.local.len) };
                 self.own(bounce.buffer)
                     .part(0, bytes.len())
                     .copy_from(bytes);
             }
             let op = Op::Put {
-                from: piece.local,
+                from: chunk.local,
                 to,
             };
-            done += piece.local.len;
-            let reads = reading || !piece.is_reusable(limits);
-            let until = match reads && (piece.bounce.is_some() || done == len) {
-                // With it all before it have completed.
-                true => Until::Completed,
-                false => Until::Posted,
+            done += chunk.local.len;
+            let reads = reading || !chunk.is_inline(limits);
+            let until = if reads && (chunk.bounce.is_some() || done == len) {
+                // All chunks before it have completed with it.
+                Until::Completed
+            } else {
+                Until::Posted
             };
-            self.state.wire.gpu_due(via, far);
-            let leaves = Effect::Update(OpSet::of(OpKind::Put, far.kind));
+            self.state.lanes.note_gpu_update(endpoint, remote);
+            let effect = Effect::Write(OpSet::of(OpKind::Put, remote.kind));
             // SAFETY: up to the limit the bytes are copied at once, beyond it we wait for completion
             // before returning or reusing the bounce buffer; after a failure the lane is dropped.
-            let posted = unsafe { self.post(call, via, far.pe, op, until, leaves) };
-            match reading {
-                true => self.fail_or_complete(via, far.pe, posted)?,
-                false => posted?,
+            let posted = unsafe { self.post(peer, op, until, effect) };
+            if reading {
+                self.fail_or_complete(peer, posted)?;
+            } else {
+                posted?;
             }
             reading = reads && until == Until::Posted;
         }
         Ok(())
     }
 
-    /// Gets bytes. Returns when they are there (M16).
+    /// Gets bytes. Returns when they have arrived (M16).
     ///
     /// # Safety
     ///
@@ -115,80 +136,85 @@ impl Context<'_> {
     pub(crate) unsafe fn lane_get(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<()> {
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
         // SAFETY: the caller's promise.
-        let get = || unsafe { self.get_pieces(call, via, far, destination) };
-        self.lending(via, far.pe, get)
+        let get = || unsafe { self.get_chunks(peer, remote, destination) };
+        self.lending(peer, get)
     }
 
-    /// [`wire_get`](Self::wire_get), if it does not panic.
+    /// [`lane_get`](Self::lane_get), if it does not panic.
     ///
     /// # Safety
     ///
     /// As there.
-    unsafe fn get_pieces(
+    unsafe fn get_chunks(
         &self,
-        call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<()> {
-        let (limits, len) = (via.caps.get, destination.len);
-        if !via.guarantees(far.kind).put_get && self.inserts(FenceSite::ReadLane) {
-            self.flush(call, via, far.pe)?;
+        let endpoint = peer.endpoint;
+        let (limits, len) = (endpoint.caps.get, destination.len);
+        if !endpoint.guarantees(remote.kind).put_get && self.inserts(FenceSite::ReadLane) {
+            self.flush(peer)?;
         }
-        let (from, rest) = far.locate(via, 0);
-        let into = self.near_whole(via, destination, limits);
+        let (from, rest) = remote.locate(endpoint, 0);
+        let into = self.local_whole(endpoint, destination, limits);
         if let Some(LocalChunk { local, on_gpu, .. }) = into.filter(|_| (1..=rest).contains(&len)) {
             let op = Op::Get { into: local, from };
             // SAFETY: we wait for completion while the memory is valid.
-            unsafe { self.post(call, via, far.pe, op, Until::Completed, Effect::Nothing)? };
-            return self.see_got(on_gpu);
+            unsafe { self.post(peer, op, Until::Completed, Effect::Read)? };
+            return self.make_got_visible(on_gpu);
         }
         // SAFETY: the caller's promise, till the registration ends.
-        let for_call = unsafe { self.side_for_call(via, &destination, true, limits) };
-        let destination = for_call.as_ref().map_or(destination, |(side, _)| *side);
+        let for_call =
+            unsafe { self.register_buffer_for_call(endpoint, &destination, true, limits) };
+        let destination = for_call.as_ref().map_or(destination, |(buffer, _)| *buffer);
         let mut on_gpu = false;
-        // Whether pieces may still write to the destination.
+        // Whether chunks may still write to the destination.
         let mut writing = false;
         let mut done = 0;
         while done < len {
-            let (from, rest) = far.locate(via, done);
+            let (from, rest) = remote.locate(endpoint, done);
             let part = destination.part(done, rest.min(len - done));
-            let piece = match self.near(call, (via, far.pe), part, limits) {
-                Err(error) if writing => return self.fail_or_complete(via, far.pe, Err(error)),
-                piece => piece?,
+            let chunk = match self.local_chunk(peer, part, limits) {
+                Err(error) if writing => return self.fail_or_complete(peer, Err(error)),
+                chunk => chunk?,
             };
-            on_gpu |= piece.on_gpu;
+            on_gpu |= chunk.on_gpu;
             let op = Op::Get {
-                into: piece.local,
+                into: chunk.local,
                 from,
             };
-            done += piece.local.len;
-            let until = match piece.bounce.is_some() || done == len {
-                // With it all before it have completed.
-                true => Until::Completed,
-                false => Until::Posted,
+            done += chunk.local.len;
+            let until = if chunk.bounce.is_some() || done == len {
+                // All chunks before it have completed with it.
+                Until::Completed
+            } else {
+                Until::Posted
             };
             // SAFETY: we wait for the last one's completion while the memory is valid; after a failure
             // the lane is dropped.
-            let posted = unsafe { self.post(call, via, far.pe, op, until, Effect::Nothing) };
-            match writing {
-                true => self.fail_or_complete(via, far.pe, posted)?,
-                false => posted?,
+            let posted = unsafe { self.post(peer, op, until, Effect::Read) };
+            if writing {
+                self.fail_or_complete(peer, posted)?;
+            } else {
+                posted?;
             }
             writing = until == Until::Posted;
-            if let Some(bounce) = &piece.bounce {
+            if let Some(bounce) = &chunk.bounce {
                 // SAFETY: as many bytes from there lie in the caller's destination, which is lent to this
                 // call, and neither symmetric nor on a GPU: that has a key of its own.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(part.at, piece.local.len) };
+                let bytes = unsafe { std::slice::from_raw_parts_mut(part.at, chunk.local.len) };
                 self.own(bounce.buffer).part(0, bytes.len()).copy_to(bytes);
             }
         }
-        self.see_got(on_gpu)
+        self.make_got_visible(on_gpu)
     }
 
     /// Put-with-signal (M22): native, or put, flush and atomic.
@@ -198,92 +224,91 @@ impl Context<'_> {
     /// `source` is readable during the call.
     pub(crate) unsafe fn lane_put_signal(
         &self,
-        via: &Endpoint,
-        far: RemoteTarget,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
         source: LocalBuffer,
         signal: Signal,
         nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
-        let caps = &via.caps;
-        let path = self.path(CALL, OpKind::Atomic, signal.word, far.pe)?;
+        let peer = LanePeer {
+            call: CALL,
+            endpoint,
+            pe: remote.pe,
+        };
+        let caps = &endpoint.caps;
+        let path = self.access_path(CALL, OpKind::Atomic, signal.word, remote.pe)?;
         let native = match path {
-            AccessPath::Lane(same, word) if std::ptr::eq(same, via) => {
+            AccessPath::Lane(same, word) if std::ptr::eq(same, endpoint) => {
                 native_signal(caps, word, signal.op).then_some(word)
             }
             _ => None,
         };
-        let from = self.near_whole(via, source, caps.put);
-        let (to, rest) = far.locate(via, 0);
+        let from = self.local_whole(endpoint, source, caps.put);
+        let (to, rest) = remote.locate(endpoint, 0);
         if let (Some(word), Some(from)) = (native, from)
             && source.len <= rest
         {
             let op = Op::PutSignal {
                 from: from.local,
                 to,
-                signal: word.word(via),
+                signal: word.word(endpoint),
                 op: signal.op,
                 value: signal.value,
             };
-            let until = match from.is_reusable(caps.put) {
-                true => Until::Posted,
-                false => Until::Completed,
+            let until = if from.is_inline(caps.put) {
+                Until::Posted
+            } else {
+                Until::Completed
             };
-            self.state.wire.gpu_due(via, far);
-            self.state.wire.gpu_due(via, word);
-            let mut updates = OpSet::of(OpKind::Put, far.kind);
-            // One that a NIC sets is written, as data are.
+            self.state.lanes.note_gpu_update(endpoint, remote);
+            self.state.lanes.note_gpu_update(endpoint, word);
+            let mut updates = OpSet::of(OpKind::Put, remote.kind);
+            // A signal that a NIC sets is written, as data are.
             let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
                 && signal.op == SignalOp::Set;
-            let class = if written { OpKind::Put } else { OpKind::Atomic };
-            updates.add(OpSet::of(class, word.kind));
-            let leaves = match nonblocking {
-                true => Effect::Nonblocking(updates),
-                false => Effect::Update(updates),
+            let kind = if written { OpKind::Put } else { OpKind::Atomic };
+            updates.add(OpSet::of(kind, word.kind));
+            let effect = if nonblocking {
+                Effect::WriteNbi(updates)
+            } else {
+                Effect::Write(updates)
             };
             // SAFETY: inline bytes are copied at once, others we wait for.
-            let post = || unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
-            return self.lending(via, far.pe, post);
+            let post = || unsafe { self.post(peer, op, until, effect) };
+            return self.lending(peer, post);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.lane_put(CALL, via, far, source)? };
+        unsafe { self.lane_put(CALL, endpoint, remote, source)? };
         let message = matches!(path, AccessPath::Lane(same, word)
-            if std::ptr::eq(same, via) && word.atomics == AtomicsBy::Target);
-        let kept = message && via.guarantees(far.kind).put_message;
-        if !kept && self.inserts(FenceSite::SignalLane) {
-            self.flush(CALL, via, far.pe)?;
+            if std::ptr::eq(same, endpoint) && word.atomics == AtomicsBy::TargetCpu);
+        let preserved = message && endpoint.guarantees(remote.kind).put_message;
+        if !preserved && self.inserts(FenceSite::SignalLane) {
+            self.flush(peer)?;
         }
-        self.signal(CALL, signal, far.pe)
+        self.signal(CALL, signal, remote.pe)
     }
 
-    /// Updates a signal word, after what this PE's CPU has stored.
+    /// Updates a signal word, after the stores of this PE's CPU.
     pub(crate) fn signal(&self, call: &'static str, signal: Signal, pe: usize) -> Result<()> {
-        let op = match signal.op {
-            SignalOp::Set => AtomicOp::Set,
-            SignalOp::Add => AtomicOp::Add,
-        };
-        match self.path(call, OpKind::Atomic, signal.word, pe)? {
+        let request = signal.as_atomic();
+        match self.access_path(call, OpKind::Atomic, signal.word, pe)? {
             AccessPath::Mapped(word) => {
                 match signal.op {
                     SignalOp::Set => word.store_word(Width::W64, signal.value, FenceSite::Signal),
                     SignalOp::Add => {
-                        let operands = (signal.value, 0);
-                        word.rmw_word(Width::W64, op, operands, FenceSite::Signal);
+                        let operands = request.operands();
+                        word.rmw_word(Width::W64, request.op, operands, FenceSite::Signal);
                     }
                 }
                 self.peers.mark_dirty_any();
                 Ok(())
             }
-            AccessPath::Lane(via, word) => {
-                let operands = (signal.value, 0);
-                self.lane_amo(call, via, word, Width::W64, op, operands, false)
-                    .map(drop)
+            AccessPath::Lane(endpoint, word) => {
+                let updated = self.lane_amo(call, endpoint, word, request, false);
+                updated.map(drop)
             }
-            AccessPath::Staged(word) => {
-                let operands = (signal.value, 0);
-                self.staged_atomic(call, word, (op, Width::W64), operands)
-                    .map(drop)
-            }
+            AccessPath::Staged(word) => self.staged_atomic(call, word, request).map(drop),
         }
     }
 
@@ -295,33 +320,27 @@ impl Context<'_> {
     pub(crate) unsafe fn lane_put_nbi(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
         source: LocalBuffer,
     ) -> Result<()> {
-        let from = self.near_whole(via, source, via.caps.put);
-        let Some(from) = from.filter(|_| source.len <= far.locate(via, 0).1) else {
-            // In pieces, or by the bounce buffer: blocking is allowed, and simpler.
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
+        let from = self.local_whole(endpoint, source, endpoint.caps.put);
+        let Some(from) = from.filter(|_| source.len <= remote.locate(endpoint, 0).1) else {
+            // In chunks, or by the bounce buffer: blocking is allowed, and simpler.
             // SAFETY: readable during the call.
-            return unsafe { self.lane_put(call, via, far, source) };
+            return unsafe { self.lane_put(call, endpoint, remote, source) };
         };
-        let (to, _) = far.locate(via, 0);
-        self.state.wire.gpu_due(via, far);
-        let update = OpSet::of(OpKind::Put, far.kind);
+        let (to, _) = remote.locate(endpoint, 0);
+        self.state.lanes.note_gpu_update(endpoint, remote);
+        let effect = Effect::WriteNbi(OpSet::of(OpKind::Put, remote.kind));
         let op = Op::Put {
             from: from.local,
             to,
         };
         // SAFETY: the caller's promise.
-        unsafe {
-            self.post_nbi(
-                call,
-                via,
-                far.pe,
-                op,
-                (source.len, Effect::Nonblocking(update)),
-            )
-        }
+        unsafe { self.post_nbi(peer, op, source.len, effect) }
     }
 
     /// A get that the next quiet completes.
@@ -332,25 +351,27 @@ impl Context<'_> {
     pub(crate) unsafe fn lane_get_nbi(
         &self,
         call: &'static str,
-        via: &Endpoint,
-        far: RemoteTarget,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<()> {
-        let into = self.near_whole(via, destination, via.caps.get);
-        let Some(into) = into.filter(|_| destination.len <= far.locate(via, 0).1) else {
+        let pe = remote.pe;
+        let peer = LanePeer { call, endpoint, pe };
+        let into = self.local_whole(endpoint, destination, endpoint.caps.get);
+        let Some(into) = into.filter(|_| destination.len <= remote.locate(endpoint, 0).1) else {
             // SAFETY: writable during the call.
-            return unsafe { self.lane_get(call, via, far, destination) };
+            return unsafe { self.lane_get(call, endpoint, remote, destination) };
         };
-        let (from, _) = far.locate(via, 0);
+        let (from, _) = remote.locate(endpoint, 0);
         if into.on_gpu {
-            self.state.wire.got_to_gpu.set(true);
+            self.state.lanes.gpu_gets_in_flight.set(true);
         }
         let op = Op::Get {
             into: into.local,
             from,
         };
-        let whole = (destination.len, Effect::Brings(OpSet::NONE));
+        let effect = Effect::FetchNbi(OpSet::NONE);
         // SAFETY: the caller's promise.
-        unsafe { self.post_nbi(call, via, far.pe, op, whole) }
+        unsafe { self.post_nbi(peer, op, destination.len, effect) }
     }
 }

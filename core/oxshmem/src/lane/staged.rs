@@ -1,27 +1,30 @@
-//! GPU memory that no transport carries: by way of host memory.
+//! Transfers and atomics on GPU memory that no transport carries: through host memory.
 //!
 //! Data go by this PE's ordinary route to the *host* memory of the PE, into a slot that it lends
-//! ([`gpu::stage`](crate::gpu::stage)), and its process copies them to its GPU when this one asks; or the
-//! other way round. Of a long transfer one piece travels while the one before is copied. Atomics are asked
-//! of that process, which has its GPU do them: in the same domain as the GPU's own and those of transports
-//! between GPUs (M29). This PE's own GPU memory is copied directly.
+//! ([`gpu::staging_server`](crate::gpu::staging_server)), and its process copies them to its GPU when this one
+//! requests it; or the other way round. Of a long transfer one chunk travels while the one before is copied.
+//! Atomics are requests to that process, which has its GPU do them: in the same domain as the GPU's own and
+//! those of transports between GPUs (M29). This PE's own GPU memory is copied directly.
 //!
 //! Each operation is performed when its call returns, placed and visible to the GPU: fence and quiet owe it
-//! nothing. What a fence put before it is performed first (M17).
+//! nothing. Operations that a fence ordered before it are performed first (M17).
 
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{MutexGuard, TryLockError};
 
-use oxshmem_transport::{AtomicOp, Width};
-
-use super::{AccessPath, LocalBuffer, RemoteTarget};
+use super::access_path::AccessPath;
+use super::amo::AtomicRequest;
+use super::local_buffer::LocalBuffer;
+use super::target::{LanePeer, RemoteTarget};
+use crate::context::Context;
 use crate::control::{ControlRequest, Message, PendingCall};
-use crate::gpu::StageRequest;
-use crate::gpu::staging_server::{MAX_LENT, Slots, StagePiece};
+use crate::error::{Error, Result};
+use crate::gpu::staging_server::{MAX_LENT, Slots, StagePiece, StageRequest};
+use crate::gpu::{GpuAccess, staging_server};
 use crate::hang::WaitedFor;
 use crate::order::{FenceSite, OpKind};
+use crate::sym::Sym;
 use crate::wait::{WaitReason, WaitsOn};
-use crate::{Context, Error, Result, Sym};
 
 /// Slots of a PE's that this one has for a transfer; given back when it ends.
 struct Lease<'w> {
@@ -30,74 +33,76 @@ struct Lease<'w> {
     pe: usize,
     slots: Slots,
     lent: Vec<u8>,
-    /// A PE has all its slots back at once: one transfer at a time has some.
-    _turn: MutexGuard<'w, ()>,
+    /// A PE gets all its slots back at once: one transfer at a time has some.
+    _lock: MutexGuard<'w, ()>,
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        // No answer comes to this number. A PE that it does not reach is lost, and takes all back.
+        // No reply comes to this number. A PE that it does not reach is lost, and takes all back.
         let done = Message::Ask(0, ControlRequest::Stage(StageRequest::Done));
         let _ = self.context.send(self.call, self.pe, &done);
     }
 }
 
-/// One piece of a transfer: its slot, its place in the object, and its length.
+/// One chunk of a transfer: its slot, its offset in the object, and its length.
 #[derive(Clone, Copy)]
-struct Part {
+struct Chunk {
     slot: u8,
     at: usize,
     len: usize,
 }
 
 impl Lease<'_> {
-    /// The number of pieces of a transfer of so many bytes.
+    /// The number of chunks of a transfer of so many bytes.
     fn count(&self, len: usize) -> usize {
         len.div_ceil(self.slots.bytes)
     }
 
-    fn part(&self, index: usize, len: usize) -> Option<Part> {
+    fn chunk(&self, index: usize, len: usize) -> Option<Chunk> {
         let at = index * self.slots.bytes;
         let rest = len.checked_sub(at).filter(|rest| *rest > 0)?;
         let slot = *self.lent.get(index % self.lent.len().max(1))?;
         let len = rest.min(self.slots.bytes);
-        Some(Part { slot, at, len })
+        Some(Chunk { slot, at, len })
     }
 
-    /// A part's slot at the PE.
-    fn place(&self, part: Part) -> Result<Sym<u8>> {
+    /// The slot of a chunk at the PE.
+    fn slot_of(&self, chunk: Chunk) -> Result<Sym<u8>> {
         let tag = self.context.tag;
         Sym::new(
             tag,
             crate::alloc::OWN,
-            self.slots.at(part.slot),
+            self.slots.at(chunk.slot),
             self.slots.bytes,
         )
-        .range(..part.len)
+        .range(..chunk.len)
     }
 
-    /// Has the PE copy a part between its slot and its GPU.
-    fn ask(
+    /// Requests a copy of a chunk between its slot and the PE's GPU.
+    fn request_copy(
         &self,
-        far: RemoteTarget,
-        part: Part,
+        remote: RemoteTarget,
+        chunk: Chunk,
         request: fn(StagePiece) -> StageRequest,
     ) -> Result<PendingCall<'_>> {
         let piece = StagePiece {
-            slot: part.slot,
-            len: part.len as u32,
-            offset: far.offset + part.at as u64,
+            slot: chunk.slot,
+            len: chunk.len as u32,
+            offset: remote.offset + chunk.at as u64,
         };
-        let question = ControlRequest::Stage(request(piece));
-        self.context.begin_call(self.call, self.pe, question)
+        let request = ControlRequest::Stage(request(piece));
+        self.context.begin_call(self.call, self.pe, request)
     }
 
-    fn answer(&self, asked: Option<PendingCall<'_>>) -> Result<()> {
-        let copied = |asked| {
-            self.context
-                .await_reply(self.call, asked, "its copy to or from its GPU")
+    /// Waits for such a copy.
+    fn await_copy(&self, pending: Option<PendingCall<'_>>) -> Result<()> {
+        let Some(pending) = pending else {
+            return Ok(());
         };
-        asked.map_or(Ok(()), |asked| copied(asked).map(drop))
+        let what = "its copy to or from its GPU";
+        let copied = self.context.await_reply(self.call, pending, what);
+        copied.map(drop)
     }
 }
 
@@ -110,44 +115,44 @@ impl Context<'_> {
     pub(crate) unsafe fn staged_put(
         &self,
         call: &'static str,
-        far: RemoteTarget,
+        remote: RemoteTarget,
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        self.before_staging(call, far.pe)?;
-        if far.pe == self.shared.me {
+        self.before_staging(call, remote.pe)?;
+        if remote.pe == self.shared.me {
             return self.on_own_gpu(call, |gpu| {
                 // SAFETY: the caller's promise.
-                unsafe { gpu.write(far.offset, source, len) }
+                unsafe { gpu.write(remote.offset, source, len) }
             });
         }
         if len == 0 {
             return Ok(());
         }
-        let lease = self.lease(call, far.pe, len)?;
-        // By place in the lease: what is asked of the slot, and not answered.
-        let mut asked: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
+        let lease = self.lease(call, remote.pe, len)?;
+        // By slot of the lease: the copy that was requested and whose reply is due.
+        let mut pending: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
         let count = lease.count(len);
         for index in 0..count {
-            let (Some(part), Some(before)) = (
-                lease.part(index, len),
-                asked.get_mut(index % lease.lent.len().max(1)),
+            let (Some(chunk), Some(before)) = (
+                lease.chunk(index, len),
+                pending.get_mut(index % lease.lent.len().max(1)),
             ) else {
                 continue;
             };
-            lease.answer(before.take())?;
-            let slot = lease.place(part)?;
-            // SAFETY: the part lies within the caller's bytes.
-            unsafe { self.fill_slot(call, slot, far.pe, source.wrapping_add(part.at))? };
-            *before = Some(lease.ask(far, part, StageRequest::In)?);
+            lease.await_copy(before.take())?;
+            let slot = lease.slot_of(chunk)?;
+            // SAFETY: the chunk lies within the caller's bytes.
+            unsafe { self.fill_slot(call, slot, remote.pe, source.wrapping_add(chunk.at))? };
+            *before = Some(lease.request_copy(remote, chunk, StageRequest::In)?);
         }
-        for asked in asked {
-            lease.answer(asked)?;
+        for pending in pending {
+            lease.await_copy(pending)?;
         }
         Ok(())
     }
 
-    /// Gets `len` bytes; they are there when it returns.
+    /// Gets `len` bytes; they have arrived when it returns.
     ///
     /// # Safety
     ///
@@ -155,41 +160,45 @@ impl Context<'_> {
     pub(crate) unsafe fn staged_get(
         &self,
         call: &'static str,
-        far: RemoteTarget,
+        remote: RemoteTarget,
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        self.before_staging(call, far.pe)?;
-        if far.pe == self.shared.me {
+        self.before_staging(call, remote.pe)?;
+        if remote.pe == self.shared.me {
             return self.on_own_gpu(call, |gpu| {
                 // SAFETY: the caller's promise.
-                unsafe { gpu.read(far.offset, destination, len) }
+                unsafe { gpu.read(remote.offset, destination, len) }
             });
         }
         if len == 0 {
             return Ok(());
         }
-        let lease = self.lease(call, far.pe, len)?;
+        let lease = self.lease(call, remote.pe, len)?;
         let (count, slots) = (lease.count(len), lease.lent.len());
-        let ask = |index| match lease.part(index, len) {
-            Some(part) => lease.ask(far, part, StageRequest::Out).map(Some),
+        let request = |index| match lease.chunk(index, len) {
+            Some(chunk) => {
+                let pending = lease.request_copy(remote, chunk, StageRequest::Out);
+                pending.map(Some)
+            }
             None => Ok(None),
         };
-        let mut asked: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
-        for (index, asked) in asked.iter_mut().take(slots).enumerate() {
-            *asked = ask(index)?;
+        let mut pending: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
+        for (index, pending) in pending.iter_mut().take(slots).enumerate() {
+            *pending = request(index)?;
         }
         for index in 0..count {
-            let (Some(part), Some(asked)) =
-                (lease.part(index, len), asked.get_mut(index % slots.max(1)))
-            else {
+            let (Some(chunk), Some(pending)) = (
+                lease.chunk(index, len),
+                pending.get_mut(index % slots.max(1)),
+            ) else {
                 continue;
             };
-            lease.answer(asked.take())?;
-            let slot = lease.place(part)?;
-            // SAFETY: the part lies within the caller's bytes.
-            unsafe { self.drain_slot(call, slot, far.pe, destination.wrapping_add(part.at))? };
-            *asked = ask(index + slots)?;
+            lease.await_copy(pending.take())?;
+            let slot = lease.slot_of(chunk)?;
+            // SAFETY: the chunk lies within the caller's bytes.
+            unsafe { self.drain_slot(call, slot, remote.pe, destination.wrapping_add(chunk.at))? };
+            *pending = request(index + slots)?;
         }
         // Later accesses come after the data's arrival.
         fence(Ordering::Acquire);
@@ -200,38 +209,45 @@ impl Context<'_> {
     pub(crate) fn staged_atomic(
         &self,
         call: &'static str,
-        far: RemoteTarget,
-        (op, width): (AtomicOp, Width),
-        (operand, compare): (u64, u64),
+        remote: RemoteTarget,
+        request: AtomicRequest,
     ) -> Result<u64> {
-        let wire = &self.state.wire;
-        self.before_staging(call, far.pe)?;
+        let lanes = &self.state.lanes;
+        let pe = remote.pe;
+        self.before_staging(call, pe)?;
         // It sees this PE's own puts, though those may go by a lane.
-        let copies = self.shared.ways(far.pe).copies(far.kind).transport();
-        if let Some(via) = copies.and_then(|index| wire.channels.get(index)) {
-            self.flush(call, via, far.pe)?;
+        let paths = self.shared.routes.paths_to(pe);
+        let copies = paths.copies(remote.kind).transport();
+        if let Some(endpoint) = copies.and_then(|index| lanes.endpoints.get(index)) {
+            self.flush(LanePeer { call, endpoint, pe })?;
         }
-        if far.pe == self.shared.me {
-            return self.on_own_gpu(call, |gpu| {
-                gpu.atomic(far.offset, op, width, (operand, compare))
-            });
-        }
-        let question = ControlRequest::Stage(StageRequest::Atomic {
+        let AtomicRequest {
             op,
             width,
-            offset: far.offset,
+            operand,
+            compare,
+        } = request;
+        if pe == self.shared.me {
+            return self.on_own_gpu(call, |gpu| {
+                gpu.atomic(remote.offset, op, width, (operand, compare))
+            });
+        }
+        let request = ControlRequest::Stage(StageRequest::Atomic {
+            op,
+            width,
+            offset: remote.offset,
             operand,
             compare,
         });
-        let old = self.call(call, far.pe, question, "an atomic by its GPU")?;
+        let old = self.call(call, pe, request, "an atomic by its GPU")?;
         fence(Ordering::Acquire);
         match old.try_into() {
             Ok(old) => Ok(u64::from_le_bytes(old)),
-            Err(_) => Err(strange(call, far.pe)),
+            Err(_) => Err(malformed(call, pe)),
         }
     }
 
-    /// What a fence put before what follows is performed, and so are this PE's own stores.
+    /// Performs the operations that a fence ordered before those that follow, and this PE's own stores.
     fn before_staging(&self, call: &'static str, pe: usize) -> Result<()> {
         self.cpu_fence(FenceSite::QuietStores);
         self.flush_fenced(call, pe, None)
@@ -240,7 +256,7 @@ impl Context<'_> {
     fn on_own_gpu<R>(
         &self,
         call: &'static str,
-        run: impl FnOnce(&dyn crate::GpuAccess) -> Result<R, String>,
+        run: impl FnOnce(&dyn GpuAccess) -> Result<R, String>,
     ) -> Result<R> {
         let done = self.shared.stage.access().and_then(run);
         done.map_err(|why| Error::FailedElsewhere {
@@ -253,41 +269,41 @@ impl Context<'_> {
     /// Slots of a PE's for a transfer of so many bytes; waits for the first.
     fn lease(&self, call: &'static str, pe: usize, len: usize) -> Result<Lease<'_>> {
         let Some(slots) = self.shared.stage.slots() else {
-            return Err(strange(call, pe));
+            return Err(malformed(call, pe));
         };
-        let tell = || (WaitedFor::Me, "the transfers of other threads".into());
+        let describe = || (WaitedFor::Me, "the transfers of other threads".into());
         let reason = WaitReason {
             call,
             needs: WaitsOn::Pe(pe),
-            describe: &tell,
+            describe: &describe,
         };
-        let turn = || match self.shared.staging_lock.try_lock() {
-            Ok(turn) => Some(turn),
-            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+        let lock = || match self.shared.staging_lock.try_lock() {
+            Ok(lock) => Some(lock),
+            Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        let turn = self.wait(&reason, None, turn)?;
-        // Before it is asked: however the wait ends, nothing stays lent.
+        let lock = self.wait(&reason, None, lock)?;
+        // Before the request: however the wait ends, nothing stays lent.
         let mut lease = Lease {
             context: self,
             call,
             pe,
             slots,
             lent: Vec::new(),
-            _turn: turn,
+            _lock: lock,
         };
         let most = lease.count(len).clamp(1, MAX_LENT);
-        let question = ControlRequest::Stage(StageRequest::Take(most as u8));
+        let request = ControlRequest::Stage(StageRequest::Take(most as u8));
         let what = "room in its host memory for what goes to or from its GPU";
-        lease.lent = self.call(call, pe, question, what)?;
-        let known = |slot: &u8| usize::from(*slot) < crate::gpu::staging_server::SLOTS;
+        lease.lent = self.call(call, pe, request, what)?;
+        let known = |slot: &u8| usize::from(*slot) < staging_server::SLOTS;
         if !(1..=most).contains(&lease.lent.len()) || !lease.lent.iter().all(known) {
-            return Err(strange(call, pe));
+            return Err(malformed(call, pe));
         }
         Ok(lease)
     }
 
-    /// Puts into a slot, and waits until all is in place.
+    /// Puts into a slot, and waits until all is placed.
     ///
     /// # Safety
     ///
@@ -299,23 +315,24 @@ impl Context<'_> {
         pe: usize,
         source: *const u8,
     ) -> Result<()> {
-        match self.path(call, OpKind::Put, slot, pe)? {
-            AccessPath::Mapped(place) => {
+        match self.access_path(call, OpKind::Put, slot, pe)? {
+            AccessPath::Mapped(span) => {
                 // SAFETY: the caller's promise.
-                unsafe { place.copy_from_raw(source, slot.bytes()) };
+                unsafe { span.copy_from_raw(source, slot.bytes()) };
                 self.cpu_fence(FenceSite::QuietStores);
                 Ok(())
             }
-            AccessPath::Lane(via, far) => {
+            AccessPath::Lane(endpoint, remote) => {
+                let source = LocalBuffer::at(source, slot.bytes());
                 // SAFETY: the caller's promise.
-                unsafe { self.lane_put(call, via, far, LocalBuffer::at(source, slot.bytes()))? };
-                self.flush(call, via, pe)
+                unsafe { self.lane_put(call, endpoint, remote, source)? };
+                self.flush(LanePeer { call, endpoint, pe })
             }
-            AccessPath::Staged(_) => Err(strange(call, pe)),
+            AccessPath::Staged(_) => Err(malformed(call, pe)),
         }
     }
 
-    /// Gets what is in a slot.
+    /// Gets the bytes of a slot.
     ///
     /// # Safety
     ///
@@ -327,26 +344,27 @@ impl Context<'_> {
         pe: usize,
         destination: *mut u8,
     ) -> Result<()> {
-        match self.path(call, OpKind::Put, slot, pe)? {
-            AccessPath::Mapped(place) => {
-                // The answer came after the copy into the slot.
+        match self.access_path(call, OpKind::Put, slot, pe)? {
+            AccessPath::Mapped(span) => {
+                // The reply came after the copy into the slot.
                 self.cpu_fence(FenceSite::Wait);
                 // SAFETY: the caller's promise.
-                unsafe { place.copy_to_raw(destination, slot.bytes()) };
+                unsafe { span.copy_to_raw(destination, slot.bytes()) };
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            AccessPath::Lane(via, far) => unsafe {
-                self.lane_get(call, via, far, LocalBuffer::at(destination, slot.bytes()))
+            AccessPath::Lane(endpoint, remote) => unsafe {
+                let destination = LocalBuffer::at(destination, slot.bytes());
+                self.lane_get(call, endpoint, remote, destination)
             },
-            AccessPath::Staged(_) => Err(strange(call, pe)),
+            AccessPath::Staged(_) => Err(malformed(call, pe)),
         }
     }
 }
 
-/// A PE's answer that no PE of this version gives.
+/// The error of a PE's reply that no PE of this version gives.
 #[cold]
-fn strange(call: &'static str, pe: usize) -> Error {
+fn malformed(call: &'static str, pe: usize) -> Error {
     Error::FailedElsewhere {
         call,
         pe,

@@ -181,9 +181,9 @@ impl Asked {
 /// Watches a context's lane.
 pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
     let asked = Arc::new(Asked::default());
-    for via in &context.state.wire.channels {
+    for endpoint in &context.state.lanes.endpoints {
         let asked = Arc::clone(&asked);
-        via.wrap(|inner| {
+        endpoint.wrap(|inner| {
             let kept = Vec::new();
             Box::new(Watched { inner, asked, kept })
         });

@@ -4,10 +4,10 @@
 use oxshmem_heap::Mapping;
 
 use crate::alloc::{ALIGN, Heap, OWN, STATIC};
-use crate::check::SLOTS;
 use crate::collectives::slots::mailbox::Mailbox;
 use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
 use crate::lane::{BouncePool, PendingReplies};
+use crate::order::conflict::SLOTS;
 use crate::{Result, Sym, statics};
 
 /// What is placed, in this order on every PE.

@@ -291,14 +291,14 @@ impl Mappings {
             let region = domain
                 .import(peer, id, &key.key.0, descriptor.take())
                 .map_err(|error| error.to_string())?;
-            if (region.len() as u64) < transport.pieces(heap.kind).len_of(id) {
+            if (region.len() as u64) < transport.registered_heap(heap.kind).len_of(id) {
                 return Err(format!("its heap has only {} bytes there", region.len()));
             }
             first.get_or_insert(region);
         }
         let region = first.ok_or("it has shown no key")?;
         if transport.pins() || heap.kind != MemoryKind::Host {
-            transport.pieces(heap.kind).imports_from(peer);
+            transport.registered_heap(heap.kind).imports_from(peer);
         }
         if let Some(address) = region.on_gpu() {
             let _keep = region.keep_alive();
@@ -475,7 +475,7 @@ fn share_descriptors(
             }
             match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
                 Ok(shared) => {
-                    let pieces = transport.pieces(heap.kind);
+                    let pieces = transport.registered_heap(heap.kind);
                     pieces.shared_with().clone_from(&among);
                     for (&pe, mut fds) in among.iter().zip(shared) {
                         all.held.extend(fds.pop().map(|fd| Descriptor {
@@ -535,13 +535,13 @@ pub(super) fn agree_on_routes(
     near: bool,
 ) -> Result<Agreed> {
     let others = (0..)
-        .zip(&routes.ways)
+        .zip(&routes.paths)
         .filter(|(pe, _)| *pe != bootstrap.rank());
     let staged = others.into_iter().any(|(_, ways)| ways.gpu == Path::Staged);
     // One device at each PE performs them all (M29): that of one transport.
-    let nic = routes.ways.first().map_or(Path::None, |ways| ways.nic);
+    let nic = routes.paths.first().map_or(Path::None, |ways| ways.nic);
     let other = |ways: &PeerPaths| ways.nic == Path::None || ways.nic != nic;
-    let no_nic = routes.ways.iter().position(other);
+    let no_nic = routes.paths.iter().position(other);
     let nic = nic.transport().and_then(|index| routes.opened.get(index));
     let nic = nic.map(|named| named.name.to_owned());
     let messages = |ways: &PeerPaths| matches!(ways.host_atomics, Path::Message(_));
@@ -550,7 +550,7 @@ pub(super) fn agree_on_routes(
         routes.first_unreachable(),
         no_nic,
         nic,
-        routes.ways.iter().any(messages),
+        routes.paths.iter().any(messages),
         pinned,
         staged,
         near,

@@ -74,7 +74,7 @@ impl Team<'_> {
                 "team barrier()".into()
             })
             .arrive(quieted)?;
-            self.context.see_gpu_data()
+            self.context.make_gpu_data_visible()
         })
     }
 

@@ -68,7 +68,7 @@ impl World {
             const SIGNATURE: CallSignature = CallSignature::of("barrier_all");
             let _span = self.traced("barrier_all");
             self.barrier("barrier_all", SIGNATURE, Ok(()), &|| "barrier_all()".into())?;
-            self.see_gpu_data()
+            self.make_gpu_data_visible()
         })
     }
 

@@ -339,7 +339,7 @@ impl CollectiveCall<'_> {
         if let Some(span) = context.peers.span(word, pe) {
             return Ok(Some(HostSpan::Mapped(span)));
         }
-        match context.path(self.info.name, OpKind::Put, word, pe)? {
+        match context.access_path(self.info.name, OpKind::Put, word, pe)? {
             AccessPath::Mapped(span) => Ok(Some(span)),
             _ => Ok(None),
         }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{MemoryKind, Op};
 
-use super::{Endpoint, SLOTS};
+use super::{LanePeer, SLOTS};
+use crate::lane::in_flight::Effect;
 use crate::lane::tests::{Fate, beside_living_pes, is_loss_of, watched};
-use crate::lane::{AccessPath, Effect};
+use crate::lane::{AccessPath, Endpoint};
 use crate::order::{OpKind, OpSet};
 use crate::{Context, ContextOptions, Error, Result, Sym, World};
 
@@ -19,21 +20,25 @@ fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
 
 /// The lane by which a context asks for a narrow atomic.
 fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
-    match context.path("test", OpKind::Atomic, x, pe) {
-        Ok(AccessPath::Lane(via, _)) => via,
+    match context.access_path("test", OpKind::Atomic, x, pe) {
+        Ok(AccessPath::Lane(endpoint, _)) => endpoint,
         _ => panic!("a narrow atomic takes no lane"),
     }
 }
 
 /// As many messages as may be, to a PE that answers none of them.
 fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
-    let via = lane(context, x, LOST);
+    let peer = LanePeer {
+        call: "test",
+        endpoint: lane(context, x, LOST),
+        pe: LOST,
+    };
     for _ in 0..SLOTS {
-        context.take_slot("test", via, LOST, false)?;
+        context.claim_slot(peer, false)?;
     }
     let message = OpSet::of(OpKind::Message, MemoryKind::Host);
-    context.leave(via, LOST, Effect::Update(message));
-    context.state.wire.busy.set(true);
+    context.note_effect(peer, Effect::Write(message));
+    context.state.lanes.set_busy();
     Ok(())
 }
 
@@ -147,7 +152,7 @@ fn m19_a_quiet_that_cannot_wait_for_answers_leaves_no_put_under_way() {
         });
         let ended = context.quiet();
         assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
-        let gone = lane(&context, x, LOST).gone();
+        let gone = lane(&context, x, LOST).lane_failure();
         assert!(gone.is_some(), "the lane is kept, and what it may still do");
         lose(world);
         Ok(())

@@ -205,9 +205,9 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
             world.barrier_all()?;
             world.quiet()?;
             asked.fail(Failure::Way(Pe(1)).error());
-            for via in &world.state.wire.channels {
-                world.step(via);
-                assert!(via.failure_towards(1).is_some());
+            for endpoint in &world.state.lanes.endpoints {
+                world.progress_endpoint(endpoint);
+                assert!(endpoint.failure_towards(1).is_some());
             }
         } else {
             world.barrier_all()?;

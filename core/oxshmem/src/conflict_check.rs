@@ -1,17 +1,17 @@
 //! Checked mode: accesses that the memory models leave undefined together (M31, M32), made errors.
 //!
-//! Every PE has a table in its symmetric memory of the words that others have operations on *under
-//! way*: a put or a non-fetching atomic is under way from its call to its origin's next fence, quiet
+//! Every PE has a table in its symmetric memory of the words that others have operations *in flight* on:
+//! a put or a non-fetching atomic is in flight from its call to its origin's next fence, quiet
 //! or barrier, since until then nothing orders it before anything. An operation on such a word by
 //! another PE is an error if one of the two is atomic and the other is not (M32), or both are of
 //! different types (M31).
 //!
-//! What it finds is wrong; it may miss things. The table has room for [`SLOTS`] words a PE, a long
+//! Each error that it reports is one; it may miss some. The table has room for [`SLOTS`] words a PE, a long
 //! transfer enters its first [`LONGEST`] words only, and blocking operations that merely happen to
 //! overlap in time leave no trace.
 //!
 //! M33 needs no check here (checked mode hands out no pointers), M34 is excluded by types, M37 by borrows;
-//! but a symmetric object is not borrowed: where one is a nonblocking copy's near side, others' atomics on
+//! but a symmetric object is not borrowed: where one is a nonblocking copy's local side, others' atomics on
 //! it are found here, and puts to it are not. M35, M36 and M38 are checked in every mode; checked mode adds
 //! the age of handles.
 
@@ -19,112 +19,31 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
 use crate::alloc::OWN;
-use crate::lane::AccessPath;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::lane::{AccessPath, AtomicRequest};
 use crate::mapped::HostMemory;
+use crate::order::conflict::{Access, Entry, SLOTS};
 use crate::order::{FenceSite, OpKind};
-use crate::{Context, Error, Result, Sym};
+use crate::sym::Sym;
 
-/// Words a PE's table has room for.
-pub(crate) const SLOTS: usize = 1 << 14;
-/// Bytes of a word: the narrowest atomic's, so that what is beside an atomic is not taken for it.
+/// Bytes of a word: the narrowest atomic's, so that a neighbour of an atomic is not taken for it.
 const WORD: u64 = 4;
 /// Words of one transfer that are entered.
 const LONGEST: u64 = 1024;
-/// Places where one word may stand.
+/// Slots where one word may stand.
 const PROBES: u64 = 8;
 
-/// What an operation does to a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Reads it, not atomically.
-    Get,
-    /// Writes it, not atomically.
-    Put,
-    /// An atomic of this type.
-    Atomic(Type),
-}
-
-/// The type of an atomic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Type(pub &'static str);
-
-/// The types that atomics take; an entry holds the index.
-const TYPES: [&str; 8] = ["i32", "u32", "f32", "i64", "u64", "f64", "isize", "usize"];
-
-impl Access {
-    fn number(self) -> u64 {
-        match self {
-            Access::Get => 1,
-            Access::Put => 2,
-            Access::Atomic(Type(name)) => {
-                3 + TYPES.iter().position(|t| *t == name).unwrap_or(TYPES.len()) as u64
-            }
-        }
-    }
-
-    fn name(number: u64) -> String {
-        match number {
-            1 => "a get".into(),
-            2 => "a put".into(),
-            n => format!(
-                "an atomic of type {}",
-                TYPES.get(n as usize - 3).unwrap_or(&"?")
-            ),
-        }
-    }
-}
-
-/// One slot of a table: word (36 bits), access (8), operations under way (8), origin (12).
+/// One slot of a PE's table.
 #[derive(Clone, Copy)]
-struct Entry(u64);
-
-impl Entry {
-    const ONE: u64 = 1 << 12;
-    const MANY: u64 = 0xfff;
-    /// Words beyond this have no entries; the upper half is for GPU memory.
-    const WORDS: u64 = 1 << 36;
-
-    fn new(word: u64, access: u64, origin: usize) -> Self {
-        Entry(word << 28 | access << 20 | Self::ONE | Self::origin_bits(origin))
-    }
-
-    fn origin_bits(origin: usize) -> u64 {
-        (origin as u64).min(Self::MANY)
-    }
-
-    fn word(self) -> u64 {
-        self.0 >> 28
-    }
-    fn access(self) -> u64 {
-        self.0 >> 20 & 0xff
-    }
-    fn count(self) -> u64 {
-        self.0 >> 12 & 0xff
-    }
-    fn origin(self) -> u64 {
-        self.0 & 0xfff
-    }
-
-    fn one_more(self, origin: usize) -> Option<Self> {
-        let same = self.origin() == Self::origin_bits(origin);
-        let next = if same { self.0 } else { self.0 | Self::MANY };
-        (self.count() < 0xff).then_some(Entry(next + Self::ONE))
-    }
-
-    fn one_less(self) -> Self {
-        if self.count() <= 1 {
-            Entry(0)
-        } else {
-            Entry(self.0 - Self::ONE)
-        }
-    }
+struct TableSlot {
+    table: Sym<u64>,
+    slot: usize,
+    pe: usize,
 }
-
-/// Entries of a context's own operations under way: PE, slot, word.
-pub(crate) type Entered = Vec<(usize, usize, u64)>;
 
 impl Context<'_> {
-    /// Refuses an access that conflicts with one under way; enters it if `under_way` says that it
+    /// Refuses an access that conflicts with one in flight; enters it if `in_flight` says that it
     /// outlasts its call. Nothing outside checked mode.
     pub(crate) fn guard<T: Pod>(
         &self,
@@ -133,7 +52,7 @@ impl Context<'_> {
         sym: Sym<T>,
         elements: usize,
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Result<()> {
         let Some(table) = self.shared.shadow else {
             return Ok(());
@@ -149,7 +68,7 @@ impl Context<'_> {
         };
         let (first, last) = (start / WORD + apart, (start + bytes - 1) / WORD + apart);
         for word in first..=last.min(first + LONGEST - 1) {
-            self.guard_word(table, call, access, word, pe, under_way)?;
+            self.guard_word(table, call, access, word, pe, in_flight)?;
         }
         Ok(())
     }
@@ -161,7 +80,7 @@ impl Context<'_> {
         access: Access,
         word: u64,
         pe: usize,
-        under_way: bool,
+        in_flight: bool,
     ) -> Result<()> {
         if word >= Entry::WORDS {
             return Ok(());
@@ -172,39 +91,38 @@ impl Context<'_> {
             let mut vacant = None;
             for probe in 0..PROBES {
                 let slot = ((first + probe) % SLOTS as u64) as usize;
-                let entry = Entry(self.slot(table, AtomicOp::Fetch, slot, pe, 0, 0)?);
+                let at = TableSlot { table, slot, pe };
+                let entry = self.read_slot(at)?;
                 if entry.count() == 0 {
-                    vacant = vacant.or(Some(slot));
+                    vacant = vacant.or(Some(at));
                     continue;
                 }
                 if entry.word() != word {
                     continue;
                 }
-                let plain = |n: u64| n < 3;
-                let together = entry.access() == number
-                    || (plain(entry.access()) && plain(number))
+                let together = Access::may_meet(entry.access(), number)
                     || entry.origin() == Entry::origin_bits(me)
                     || self.is_gone(entry.origin());
                 if !together {
                     return Err(self.conflict(call, access, entry, pe));
                 }
-                if !under_way || entry.access() != number {
+                if !in_flight || entry.access() != number {
                     return Ok(());
                 }
                 let Some(next) = entry.one_more(me) else {
                     return Ok(());
                 };
-                if self.swap_slot(table, slot, pe, entry, next)? {
+                if self.swap_slot(at, entry, next)? {
                     self.state.entered.borrow_mut().push((pe, slot, word));
                     return Ok(());
                 }
                 continue 'again;
             }
-            let Some(slot) = vacant.filter(|_| under_way) else {
+            let Some(at) = vacant.filter(|_| in_flight) else {
                 return Ok(());
             };
-            if self.swap_slot(table, slot, pe, Entry(0), Entry::new(word, number, me))? {
-                self.state.entered.borrow_mut().push((pe, slot, word));
+            if self.swap_slot(at, Entry(0), Entry::new(word, number, me))? {
+                self.state.entered.borrow_mut().push((pe, at.slot, word));
                 return Ok(());
             }
         }
@@ -214,15 +132,15 @@ impl Context<'_> {
         origin != Entry::MANY && self.shared.liveness.is_lost(origin as usize)
     }
 
-    /// Ends what this context has under way: from here on it is ordered.
-    pub(crate) fn end_under_way(&self) -> Result<()> {
+    /// Ends the entries of this context's operations: from here on those are ordered.
+    pub(crate) fn end_guarded(&self) -> Result<()> {
         let Some(table) = self.shared.shadow else {
             return Ok(());
         };
         let mut first = Ok(());
         for (pe, slot, word) in self.state.entered.take() {
-            match self.end_entry(table, pe, slot, word) {
-                // Whose table is gone needs no clearing.
+            match self.end_entry(TableSlot { table, slot, pe }, word) {
+                // The table of a lost PE needs no clearing.
                 Err(Error::PeerLost { .. }) => {}
                 // One that fails keeps none of the others from being ended.
                 ended => first = first.and(ended),
@@ -231,48 +149,39 @@ impl Context<'_> {
         first
     }
 
-    fn end_entry(&self, table: Sym<u64>, pe: usize, slot: usize, word: u64) -> Result<()> {
+    fn end_entry(&self, at: TableSlot, word: u64) -> Result<()> {
         loop {
-            let entry = Entry(self.slot(table, AtomicOp::Fetch, slot, pe, 0, 0)?);
+            let entry = self.read_slot(at)?;
             if entry.word() != word
                 || entry.count() == 0
-                || self.swap_slot(table, slot, pe, entry, entry.one_less())?
+                || self.swap_slot(at, entry, entry.one_less())?
             {
                 return Ok(());
             }
         }
     }
 
-    fn swap_slot(
-        &self,
-        table: Sym<u64>,
-        slot: usize,
-        pe: usize,
-        from: Entry,
-        to: Entry,
-    ) -> Result<bool> {
-        Ok(self.slot(table, AtomicOp::CompareSwap, slot, pe, to.0, from.0)? == from.0)
+    fn read_slot(&self, at: TableSlot) -> Result<Entry> {
+        let read = AtomicRequest::wide(AtomicOp::Fetch, 0, 0);
+        self.slot_atomic(at, read).map(Entry)
     }
 
-    fn slot(
-        &self,
-        table: Sym<u64>,
-        op: AtomicOp,
-        slot: usize,
-        pe: usize,
-        operand: u64,
-        compare: u64,
-    ) -> Result<u64> {
+    fn swap_slot(&self, at: TableSlot, from: Entry, to: Entry) -> Result<bool> {
+        let swap = AtomicRequest::wide(AtomicOp::CompareSwap, to.0, from.0);
+        Ok(self.slot_atomic(at, swap)? == from.0)
+    }
+
+    fn slot_atomic(&self, at: TableSlot, request: AtomicRequest) -> Result<u64> {
         const CALL: &str = "checked mode";
-        let operands = (operand, compare);
-        match self.path(CALL, OpKind::Atomic, table.at(slot)?, pe)? {
+        match self.access_path(CALL, OpKind::Atomic, at.table.at(at.slot)?, at.pe)? {
             AccessPath::Mapped(word) => {
-                Ok(word.rmw_word(Width::W64, op, operands, FenceSite::Read))
+                let operands = request.operands();
+                Ok(word.rmw_word(Width::W64, request.op, operands, FenceSite::Read))
             }
-            AccessPath::Lane(via, far) => {
-                self.lane_amo(CALL, via, far, Width::W64, op, operands, true)
+            AccessPath::Lane(endpoint, remote) => {
+                self.lane_amo(CALL, endpoint, remote, request, true)
             }
-            AccessPath::Staged(far) => self.staged_atomic(CALL, far, (op, Width::W64), operands),
+            AccessPath::Staged(remote) => self.staged_atomic(CALL, remote, request),
         }
     }
 

@@ -1,4 +1,4 @@
-//! One lane's part of a trace: what is under way on it, its long operations, and how many there were.
+//! One lane's part of a trace: its times with operations in flight, its long operations, and its counts.
 
 use std::cell::Cell;
 use std::fmt::{self, Display};
@@ -8,19 +8,19 @@ use oxshmem_transport::Op;
 
 use super::{SHORT, Trace, Track, now};
 
-/// Operations after which the counts are written down, if nothing else had them so.
+/// The most operations between two writes of the counts.
 const OFTEN: u64 = 4096;
 
-/// What a context's lane has done.
-pub(crate) struct Tally {
+/// The operations of a context's lane so far.
+pub(crate) struct LaneCounters {
     trace: Arc<Trace>,
     track: Track,
     context: u64,
     transport: &'static str,
     all: Cell<Counts>,
-    /// Since when something has been outstanding, and what was counted by then.
-    under_way: Cell<Option<(u64, Counts)>>,
-    /// Operations by when the counts were last written down.
+    /// The time since when operations have been in flight, and the counts by then.
+    in_flight: Cell<Option<(u64, Counts)>>,
+    /// Operations at the last write of the counts.
     written: Cell<u64>,
 }
 
@@ -66,7 +66,7 @@ impl Counts {
     }
 }
 
-/// As an event's arguments: kinds of which there are none are left out.
+/// An event's arguments, without the kinds of which there are none.
 impl Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [
@@ -83,10 +83,10 @@ impl Display for Counts {
     }
 }
 
-/// An operation that is waited for.
+/// An operation with a wait for its completion.
 #[must_use]
 pub(crate) struct Operation<'t> {
-    tally: &'t Tally,
+    counters: &'t LaneCounters,
     name: &'static str,
     bytes: u64,
     pe: usize,
@@ -99,13 +99,13 @@ impl Drop for Operation<'_> {
         if until.saturating_sub(self.since) < SHORT {
             return;
         }
-        let Tally { trace, track, .. } = self.tally;
+        let LaneCounters { trace, track, .. } = self.counters;
         let Operation {
             name, bytes, pe, ..
         } = *self;
         let args = format_args!("\"PE\":{pe},\"bytes\":{bytes}");
         trace.span(*track, ("operation", &name), (self.since, until), args);
-        self.tally.write_counts(until);
+        self.counters.write_counts(until);
     }
 }
 
@@ -120,55 +120,54 @@ fn name(op: &Op) -> &'static str {
     }
 }
 
-impl Tally {
-    /// Of a context's lane of the transport with this index.
+impl LaneCounters {
+    /// Those of a context's lane of the transport with this index.
     pub(crate) fn new(
         trace: &Arc<Trace>,
         context: u64,
-        (index, transport): (usize, &'static str),
+        index: usize,
+        transport: &'static str,
     ) -> Self {
         let track = Track::of_lane(context, index);
-        let whose = match context {
+        let owner = match context {
             0 => "default context".into(),
             number => format!("context {number}"),
         };
-        trace.name(track, &format!("{transport} lane of {whose}"));
-        Tally {
+        trace.name(track, &format!("{transport} lane of {owner}"));
+        LaneCounters {
             trace: Arc::clone(trace),
             track,
             context,
             transport,
             all: Cell::default(),
-            under_way: Cell::new(None),
+            in_flight: Cell::new(None),
             written: Cell::new(0),
         }
     }
 
-    /// An operation is about to be given to the lane. One that is `awaited` lasts until what this gives is
-    /// dropped; one that `leaves` something is under way until all is [clean](Self::clean).
+    /// Counts an operation that is about to be given to the lane. An `awaited` one lasts until the result is
+    /// dropped; one that `stays` in flight does so until all have [completed](Self::completed).
     pub(crate) fn operation(
         &self,
         op: &Op,
         pe: usize,
-        (awaited, leaves): (bool, bool),
+        awaited: bool,
+        stays: bool,
     ) -> Option<Operation<'_>> {
         let before = self.all.get();
         let mut after = before;
         after.count(op);
         self.all.set(after);
-        let begins = leaves && self.under_way.get().is_none();
-        let since = match awaited || begins {
-            true => now(),
-            false => 0,
-        };
+        let begins = stays && self.in_flight.get().is_none();
+        let since = if awaited || begins { now() } else { 0 };
         if begins {
-            self.under_way.set(Some((since, before)));
+            self.in_flight.set(Some((since, before)));
         }
         if after.operations() - self.written.get() >= OFTEN {
             self.write_counts(now());
         }
         awaited.then(|| Operation {
-            tally: self,
+            counters: self,
             name: name(op),
             bytes: after.bytes - before.bytes,
             pe,
@@ -176,9 +175,9 @@ impl Tally {
         })
     }
 
-    /// Nothing is outstanding any more.
-    pub(crate) fn clean(&self) {
-        if let Some((since, before)) = self.under_way.take() {
+    /// Nothing is in flight any more.
+    pub(crate) fn completed(&self) {
+        if let Some((since, before)) = self.in_flight.take() {
             let until = now();
             let done = self.all.get().since(before);
             let operations = done.operations();
@@ -192,8 +191,8 @@ impl Tally {
         }
     }
 
-    /// Writes the counts down.
-    pub(crate) fn tell(&self) {
+    /// Writes the counts.
+    pub(crate) fn write(&self) {
         self.write_counts(now());
     }
 
@@ -213,9 +212,9 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for LaneCounters {
     fn drop(&mut self) {
-        self.clean();
-        self.tell();
+        self.completed();
+        self.write();
     }
 }
