@@ -38,7 +38,7 @@ fn where_noticed(inserted: FenceSite) -> Option<fn(usize, MemoryModel) -> Machin
         | FenceSite::Arrived => machines::mapped,
         FenceSite::FenceLane | FenceSite::QuietLane | FenceSite::ReadLane => worst,
         FenceSite::SignalLane => composed,
-        FenceSite::FenceOtherWay
+        FenceSite::FenceOtherPath
         | FenceSite::Doorbell
         | FenceSite::QuietGpu
         | FenceSite::WaitGpu => {

@@ -839,7 +839,7 @@ impl World {
             let kept = sym.bytes().min(bytes.unwrap_or(0) as usize);
             let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
             let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
-            self.own(to).copy_from_place(self.own(from), kept);
+            self.own(to).copy_from_span(self.own(from), kept);
         }
         // On exit: every PE's block is in place, or none is.
         let agreed = self

@@ -209,8 +209,9 @@ impl Context<'_> {
 mod tests {
     use std::sync::Barrier;
 
+    use crate::error::Error;
     use crate::testing::spmd_with;
-    use crate::{Error, World};
+    use crate::world::World;
 
     fn conflict(
         first: impl Fn(&World, crate::Sym<u64>) -> crate::Result<()> + Sync,

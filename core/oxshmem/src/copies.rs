@@ -77,7 +77,7 @@ impl Context<'_> {
         let from = self.local_address(src);
         match self.access_path(call, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) if on_host => {
-                span.copy_from_place(self.own(src), src.bytes());
+                span.copy_from_span(self.own(src), src.bytes());
                 self.peers.mark_dirty_any();
                 Ok(())
             }
@@ -143,7 +143,7 @@ impl Context<'_> {
         let into = self.local_address(dst);
         match path {
             AccessPath::Mapped(span) if on_host => {
-                self.own(dst).copy_from_place(span, src.bytes());
+                self.own(dst).copy_from_span(span, src.bytes());
                 self.peers.mark_dirty_any();
                 self.order_read_slow(span);
                 Ok(())

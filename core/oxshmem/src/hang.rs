@@ -1,4 +1,4 @@
-//! Waits that last: whom they are for, how often they are told, and the list of them for the launcher.
+//! Long waits: the PEs that they are for, their reports, and the list of them for the launcher.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,26 +6,27 @@ use std::time::{Duration, Instant};
 
 use oxshmem_bootstrap::{Awaited, Waiting};
 
+use crate::error::{Error, Result};
 use crate::place::called_at;
+use crate::report;
 use crate::shared::Shared;
-use crate::{Error, Result, report};
 
-/// The first report of a wait comes after this time.
+/// The time of the first report of a wait.
 const FIRST: Duration = Duration::from_secs(30);
 /// The time between two reports doubles up to this.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
-/// A wait is in the list from this time on.
+/// The time from which on a wait is in the list.
 const LISTED_AFTER: Duration = Duration::from_millis(100);
 
-/// Its words are renewed after this time: the value of a word that is waited for may be among them.
+/// The time after which its description is renewed: the value of the awaited word may be in it.
 const RENEWED_AFTER: Duration = Duration::from_secs(1);
 
-/// Whom a wait is for.
+/// The PE that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitedFor {
     /// This PE's program, by its number in the world.
     Pe(usize),
-    /// What a lane, or a service of this PE's process, brings from it, whatever its program does.
+    /// A lane to it, or a service of its process, whatever its program does.
     Lane(usize),
     /// Any PE may end the wait.
     Any,
@@ -60,7 +61,7 @@ impl Reports {
     }
 }
 
-/// The waits of this PE's threads that have lasted for a while.
+/// The waits of this PE's threads that have lasted for a while. Any thread may read them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LongWaits(Arc<Mutex<Vec<Entry>>>);
 
@@ -79,10 +80,10 @@ impl LongWaits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them, for who asks.
+    /// All of them, for the launcher.
     pub(crate) fn all(&self) -> Vec<Waiting> {
         let list = self.list();
-        let told = |entry: &Entry| Waiting {
+        let as_waiting = |entry: &Entry| Waiting {
             call: entry.call.into(),
             whom: match entry.whom {
                 WaitedFor::Pe(pe) => Awaited::Rank(pe as u32),
@@ -93,7 +94,7 @@ impl LongWaits {
             what: entry.what.clone(),
             lasted: entry.since.elapsed(),
         };
-        list.iter().map(told).collect()
+        list.iter().map(as_waiting).collect()
     }
 }
 
@@ -103,7 +104,7 @@ pub(crate) struct Wait<'s> {
     call: &'static str,
     since: Instant,
     reports: Reports,
-    /// When the list had its words last, once it is there.
+    /// The time of the last entry in the list, once it is there.
     listed: Option<Instant>,
 }
 
@@ -123,10 +124,10 @@ impl<'s> Wait<'s> {
     }
 
     /// Lists and reports a wait that has lasted long enough for that; fails at its deadline.
-    pub(crate) fn goes_on(&mut self, tell: &dyn Fn() -> (WaitedFor, String)) -> Result<()> {
+    pub(crate) fn goes_on(&mut self, describe: &dyn Fn() -> (WaitedFor, String)) -> Result<()> {
         let (shared, call, waited) = (self.shared, self.call, self.since.elapsed());
         if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
-            let (whom, what) = tell();
+            let (whom, what) = describe();
             return Err(Error::Timeout {
                 call,
                 me: shared.me,
@@ -142,7 +143,7 @@ impl<'s> Wait<'s> {
         };
         if is_old {
             self.unlist();
-            let (whom, what) = tell();
+            let (whom, what) = describe();
             let what = what + &called_at();
             shared.long_waits.list().push(Entry {
                 call,
@@ -154,9 +155,9 @@ impl<'s> Wait<'s> {
             self.listed = Some(Instant::now());
         }
         if self.reports.due(waited) {
-            let (whom, what) = tell();
+            let (whom, what) = describe();
             let what = what + &called_at();
-            report::warn(&words(shared.me, (call, whom, &what), waited));
+            report::warn(&report_of(shared.me, call, whom, &what, waited));
             shared.bootstrap.hangs();
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Drop for Wait<'_> {
 }
 
 /// The report of a wait.
-fn words(me: usize, (call, whom, what): (&str, WaitedFor, &str), waited: Duration) -> String {
+fn report_of(me: usize, call: &str, whom: WaitedFor, what: &str, waited: Duration) -> String {
     let may = match whom {
         WaitedFor::Any => "; any PE may end this wait",
         _ => "",
@@ -200,10 +201,10 @@ mod tests {
     #[test]
     fn reports_come_ever_less_often() {
         let mut reports = Reports { next: FIRST };
-        let told = (0..8 * 60 * 60).filter(|second| reports.due(Duration::from_secs(*second)));
-        let told: Vec<u64> = told.collect();
-        assert_eq!(told[..8], [30, 60, 120, 240, 480, 960, 1920, 3720]);
-        assert!(told[8..].windows(2).all(|pair| pair[1] - pair[0] == 1800));
+        let times = (0..8 * 60 * 60).filter(|second| reports.due(Duration::from_secs(*second)));
+        let times: Vec<u64> = times.collect();
+        assert_eq!(times[..8], [30, 60, 120, 240, 480, 960, 1920, 3720]);
+        assert!(times[8..].windows(2).all(|pair| pair[1] - pair[0] == 1800));
     }
 
     #[test]
@@ -217,14 +218,14 @@ mod tests {
     #[test]
     fn a_wait_that_any_pe_may_end_says_so() {
         let waited = Duration::from_secs(30);
-        let told = words(1, ("wait_until", WaitedFor::Any, "5 words"), waited);
+        let report = report_of(1, "wait_until", WaitedFor::Any, "5 words", waited);
         assert_eq!(
-            told,
+            report,
             "PE 1 has waited 30 s in wait_until for any PE: 5 words; any PE may end this wait"
         );
-        let told = words(0, ("barrier_all", WaitedFor::Pe(2), "its word"), waited);
+        let report = report_of(0, "barrier_all", WaitedFor::Pe(2), "its word", waited);
         assert_eq!(
-            told,
+            report,
             "PE 0 has waited 30 s in barrier_all for PE 2: its word"
         );
     }

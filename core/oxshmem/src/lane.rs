@@ -14,6 +14,7 @@ mod fence_plan;
 mod fence_quiet;
 mod flush;
 mod in_flight;
+mod lane_state;
 mod lanes;
 mod local_buffer;
 mod pending_replies;

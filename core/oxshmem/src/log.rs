@@ -13,7 +13,8 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::{World, report};
+use crate::report;
+use crate::world::World;
 
 /// The PE that this process is, once it has joined.
 static PE: OnceLock<u32> = OnceLock::new();
@@ -58,7 +59,7 @@ pub(crate) fn joined(pe: u32) {
     let _ = PE.set(pe);
 }
 
-/// One line: when, which PE, how grave, from where, what.
+/// The format of a line: time, PE, level, target, message.
 struct Line;
 
 impl<S, N> FormatEvent<S, N> for Line
@@ -84,8 +85,8 @@ where
     }
 }
 
-/// Tells what a world has become: how the PEs found each other, and how this one reaches them.
-pub(crate) fn tell_world(world: &World) {
+/// Logs a world: its bootstrap, and the routes of this PE to the others.
+pub(crate) fn log_world(world: &World) {
     if !tracing::enabled!(target: "oxshmem", tracing::Level::INFO) {
         return;
     }
@@ -95,7 +96,7 @@ pub(crate) fn tell_world(world: &World) {
     report::info(&format!(
         "oxshmem {version}: {pes} PEs, up to {mib} MiB of heap each; {how}"
     ));
-    let mut ways: Vec<(String, usize, usize)> = Vec::new();
+    let mut routes: Vec<(String, usize, usize)> = Vec::new();
     for pe in (0..pes).filter(|pe| *pe != world.my_pe()) {
         let Some(route) = world.shared.routes.get(pe) else {
             continue;
@@ -103,18 +104,18 @@ pub(crate) fn tell_world(world: &World) {
         let name = route.transport.unwrap_or("no transport");
         let device = route.device.map(|device| format!(" on {device}"));
         let mapped = if route.mapped { ", mapped" } else { "" };
-        let way = format!("{name}{}{mapped}", device.unwrap_or_default());
-        match ways.iter_mut().find(|(other, ..)| *other == way) {
+        let route = format!("{name}{}{mapped}", device.unwrap_or_default());
+        match routes.iter_mut().find(|(other, ..)| *other == route) {
             Some((_, _, count)) => *count += 1,
-            None => ways.push((way, pe, 1)),
+            None => routes.push((route, pe, 1)),
         }
     }
-    for (way, first, count) in ways {
+    for (route, first, count) in routes {
         let who = match count {
             1 => format!("PE {first}"),
             _ => format!("{count} PEs from {first} on"),
         };
-        report::info(&format!("host memory of {who} by {way}"));
+        report::info(&format!("host memory of {who} by {route}"));
     }
 }
 

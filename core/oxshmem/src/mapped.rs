@@ -1,11 +1,11 @@
-//! Bytes of symmetric memory that this process can load and store: the one place where `oxshmem`
+//! Bytes of symmetric memory that this process can load and store: the only code of `oxshmem` that
 //! touches mapped memory.
 //!
-//! A [`Span`] is made in one place, [`Peers::span`](crate::peers::Peers), which checks what each
+//! A [`Span`] is made by [`PeerTable`](crate::peer::PeerTable), which checks the range that each
 //! method here relies on. Plain accesses are relaxed atomics or the heap's copy routine, because
 //! other PEs write the same bytes.
 //!
-//! What must happen in an order is written over the trait [`Bytes`], which a [`Span`] keeps by the
+//! Ordered accesses are written over the trait [`HostMemory`], which a [`Span`] implements by the
 //! processor's instructions and a [`Simulated`](crate::simulated::Simulated) span by a simulation of a
 //! weak processor, so that the litmus programs judge the orders that are compiled in.
 
@@ -18,7 +18,7 @@ use oxshmem_transport::{AtomicOp, Width};
 
 use crate::order::FenceSite;
 
-/// Bytes that a CPU loads and stores. An access that has to be ordered names the order that it
+/// Bytes that a CPU loads and stores. An ordered access names the site of the fence that it
 /// inserts.
 pub(crate) trait HostMemory: Copy {
     /// The part from `offset` on, of `len` bytes. The caller has checked the range.
@@ -28,15 +28,14 @@ pub(crate) trait HostMemory: Copy {
     /// Copies to private memory. The caller has checked that it fits.
     fn copy_to(self, destination: &mut [u8]);
     /// Loads a word. The caller has checked size and alignment.
-    fn load_word(self, width: Width, inserted: FenceSite) -> u64;
+    fn load_word(self, width: Width, site: FenceSite) -> u64;
     /// Stores a word. The caller has checked size and alignment.
-    fn store_word(self, width: Width, value: u64, inserted: FenceSite);
+    fn store_word(self, width: Width, value: u64, site: FenceSite);
     /// A read-modify-write of a word; gives the old value. The caller has checked size and
     /// alignment.
-    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: FenceSite)
-    -> u64;
+    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64;
     /// A fence of this CPU.
-    fn fence(self, inserted: FenceSite);
+    fn fence(self, site: FenceSite);
 }
 
 /// `len` mapped bytes, valid for `'w`.
@@ -91,15 +90,15 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::load(self.addr.as_ptr().cast::<T>()) }
     }
 
-    /// Has the first byte's cache line come here, to be stored to.
+    /// Prefetches the first byte's cache line, to be stored to.
     #[inline(always)]
-    pub(crate) fn expect_store(self) {
+    pub(crate) fn prefetch_write(self) {
         oxshmem_heap::copy::prefetch_write(self.addr.as_ptr());
     }
 
-    /// Has the first byte's cache line come here, to be loaded from.
+    /// Prefetches the first byte's cache line, to be loaded from.
     #[inline(always)]
-    pub(crate) fn expect_load(self) {
+    pub(crate) fn prefetch_read(self) {
         oxshmem_heap::copy::prefetch_read(self.addr.as_ptr());
     }
 
@@ -150,7 +149,7 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::copy(destination, self.addr.as_ptr(), len) }
     }
 
-    /// [`copy_from_raw`](Self::copy_from_raw) of what is one aligned word; false of anything else, which it leaves.
+    /// [`copy_from_raw`](Self::copy_from_raw) of one aligned word; false for anything else, which it leaves.
     ///
     /// # Safety
     ///
@@ -174,17 +173,17 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::copy_whole_word(destination, self.addr.as_ptr(), len) }
     }
 
-    /// Copies `len` bytes, of `whole` that are copied at about the same time, from another span, which the
+    /// Copies `len` bytes, of `total` that are copied at about the same time, from another span, which the
     /// caller has checked to be this one or apart.
     #[inline(always)]
-    pub(crate) fn copy_from_span(self, source: Span<'_>, len: usize, whole: usize) {
+    pub(crate) fn copy_from_span(self, source: Span<'_>, len: usize, total: usize) {
         debug_assert!(len <= self.len && len <= source.len);
         if self.addr == source.addr {
             return;
         }
         let (to, from) = (self.addr.as_ptr(), source.addr.as_ptr());
         // SAFETY: both are mapped for `len` bytes, which do not overlap.
-        unsafe { oxshmem_heap::copy::copy_chunk(to, from, len, whole) }
+        unsafe { oxshmem_heap::copy::copy_chunk(to, from, len, total) }
     }
 
     /// Sets every byte to zero.
@@ -227,18 +226,18 @@ impl HostMemory for Span<'_> {
     }
 
     #[inline(always)]
-    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
+    fn load_word(self, width: Width, site: FenceSite) -> u64 {
         match width {
-            Width::W32 => self.atomic_u32().load(inserted.order()).into(),
-            Width::W64 => self.atomic_u64().load(inserted.order()),
+            Width::W32 => self.atomic_u32().load(site.order()).into(),
+            Width::W64 => self.atomic_u64().load(site.order()),
         }
     }
 
     #[inline(always)]
-    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
+    fn store_word(self, width: Width, value: u64, site: FenceSite) {
         match width {
-            Width::W32 => self.atomic_u32().store(value as u32, inserted.order()),
-            Width::W64 => self.atomic_u64().store(value, inserted.order()),
+            Width::W32 => self.atomic_u32().store(value as u32, site.order()),
+            Width::W64 => self.atomic_u64().store(value, site.order()),
         }
     }
 
@@ -248,12 +247,12 @@ impl HostMemory for Span<'_> {
         width: Width,
         op: AtomicOp,
         (operand, compare): (u64, u64),
-        inserted: FenceSite,
+        site: FenceSite,
     ) -> u64 {
         // `op` and the width are constants where this is inlined: one instruction remains.
         macro_rules! apply {
             ($word:expr, $t:ty) => {{
-                let (word, operand, order) = ($word, operand as $t, inserted.order());
+                let (word, operand, order) = ($word, operand as $t, site.order());
                 match op {
                     AtomicOp::Fetch => word.load(order),
                     AtomicOp::Set => {
@@ -280,7 +279,7 @@ impl HostMemory for Span<'_> {
     }
 
     #[inline(always)]
-    fn fence(self, inserted: FenceSite) {
-        std::sync::atomic::fence(inserted.order());
+    fn fence(self, site: FenceSite) {
+        std::sync::atomic::fence(site.order());
     }
 }

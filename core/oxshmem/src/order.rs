@@ -179,7 +179,7 @@ impl Context<'_> {
             // Whatever was noted: a look at the thread's own flag would take time.
             fence(Ordering::SeqCst);
             // Peers may stay marked dirty where every quiet is a full fence, unless one was lost.
-            if self.peers.losses().any() {
+            if self.peers.liveness().any() {
                 self.peers.clear_dirty();
             }
             return true;

@@ -1,6 +1,6 @@
-//! The table that the fast path reads: for each PE, where its heap is mapped here, if it is.
+//! The table that the fast path reads: for each PE the address at which its heap is mapped here, if it is.
 //!
-//! Each context has its own: it notes its own stores there, and may number the PEs in its own way.
+//! Each context has its own: it tracks its own stores there, and may number the PEs in its own way.
 
 mod liveness;
 
@@ -14,49 +14,49 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use bytemuck::Pod;
 
 pub(crate) use self::liveness::Liveness;
-use crate::Sym;
 use crate::mapped::Span;
+use crate::sym::Sym;
 
-/// One PE as the fast path sees it: that of Rust here, and what bindings compile into programs of other languages, which
-/// read the first word, whole.
+/// One PE as the fast path sees it: the one of Rust here, and the one that bindings compile into programs of other
+/// languages, which read the first word, whole.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Peer {
     /// Start of its heap here while it is mapped and the PE lives, else null. So one comparison
-    /// answers "mapped?" and "alive?" together; checked mode maps nobody.
+    /// answers "mapped?" and "alive?" together; checked mode maps no PE.
     base: AtomicPtr<u8>,
-    /// The same, but only from the first store after a quiet until the next: stores through it need
-    /// not be noted any more.
+    /// The same, but only from the first store after a quiet until the next quiet: the PE is dirty then, and stores
+    /// through it need no note.
     store_base: AtomicPtr<u8>,
 }
 
-/// Where one PE's memory is mapped for atomics, null if it is not or the PE is lost. Bindings compile reads of it, one word,
+/// The address at which one PE's memory is mapped for atomics, null if it is not or the PE is lost. Bindings compile reads of it, one word,
 /// into programs of other languages; nothing but the library writes it.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct PeerWords(AtomicPtr<u8>);
 
-/// The PEs as one context has them, in its own numbering, and which of them it has stored to.
+/// The PEs as one context has them, in its own numbering, and those of them that it has stored to.
 pub(crate) struct PeerTable {
     /// The world's; a handle with another is foreign.
     tag: u32,
-    /// A few more than there are, without memory: what follows in the allocator's memory is not on the
-    /// cache lines to which gates are written.
+    /// A few more than there are, without memory: so no other allocation shares the cache lines to which `store_base`s
+    /// are written.
     peers: Arc<[Peer]>,
     /// For each PE its base, if atomics on its memory are this CPU's instructions, else null.
     words: Arc<[PeerWords]>,
     count: usize,
-    losses: Arc<Liveness>,
+    liveness: Arc<Liveness>,
     dirty: Box<DirtyPeers>,
-    /// The tables have nobody, so that all operations take the slow branch, which counts them; `losses` has them all.
+    /// The tables have no PE, so that all operations take the slow branch, which counts them; `liveness` has them all.
     is_counted: bool,
 }
 
-/// The PEs whose gates are open. Cells, so that one thread at a time uses a context: with several,
-/// one's quiet would close a gate on another's store. Apart from what other threads write.
+/// The dirty PEs: stored to since the last quiet. Cells, so that one thread at a time uses a context: with several,
+/// one's quiet would clear another's store. Aligned, so that other threads write to other cache lines.
 #[repr(align(128))]
 struct DirtyPeers {
-    /// The first; [`NOBODY`] if none is. Apart from the rest, because few programs store to a second
+    /// The first; [`NO_PEER`] if none is. Apart from the rest, because few programs store to a second
     /// PE between two quiets, and each store here is one more for the quiet's fence to wait for.
     first: Cell<u32>,
     /// The others: the first `count` of these.
@@ -65,13 +65,17 @@ struct DirtyPeers {
 }
 
 const NO_PEER: u32 = u32::MAX;
-/// A PE whose gate is closed.
+/// Some PE, whose `store_base` stays null.
 const ANY_PEER: u32 = NO_PEER - 1;
-/// So many more entries a table has than PEs: two cache lines.
+/// The entries of a table beyond its PEs: two cache lines.
 const PADDING: usize = 8;
 
-/// A context's bases and gates, its bases for atomics, and the number of its PEs.
-type Tables = (Arc<[Peer]>, Arc<[PeerWords]>, usize);
+/// A context's bases, its bases for atomics, and the number of its PEs.
+struct Tables {
+    peers: Arc<[Peer]>,
+    words: Arc<[PeerWords]>,
+    count: usize,
+}
 
 /// A table of these bases, for copies and for atomics.
 fn table(bases: Vec<(*mut u8, *mut u8)>) -> Tables {
@@ -83,7 +87,11 @@ fn table(bases: Vec<(*mut u8, *mut u8)>) -> Tables {
         store_base: AtomicPtr::new(null_mut()),
     });
     let words = words.into_iter().map(AtomicPtr::new).map(PeerWords);
-    (peers.collect(), words.collect(), count)
+    Tables {
+        peers: peers.collect(),
+        words: words.collect(),
+        count,
+    }
 }
 
 /// A table of so many PEs of which none is mapped.
@@ -99,18 +107,18 @@ impl fmt::Debug for PeerTable {
     }
 }
 
-/// A mapping of one peer's heap, with what keeps it so.
+/// A mapping of one peer's heap, with the owner that keeps it mapped.
 #[derive(Clone)]
 pub(crate) struct Mapped {
     pub base: NonNull<u8>,
     pub keep: Arc<dyn Any + Send + Sync>,
 }
 
-/// Where one PE's GPU heap begins, as this PE's GPU has it.
+/// The start of one PE's GPU heap, as this PE's GPU addresses it.
 #[derive(Clone)]
 pub(crate) struct OnGpu {
     pub address: u64,
-    /// What keeps it mapped.
+    /// The owner that keeps it mapped.
     pub _keep: Arc<dyn Any + Send + Sync>,
 }
 
@@ -120,12 +128,12 @@ impl fmt::Debug for OnGpu {
     }
 }
 
-/// Where one peer's heap is mapped. Two transports may have mapped it.
+/// The mappings of one peer's heap. Two transports may have mapped it.
 #[derive(Clone, Default)]
 pub(crate) struct MappedHeap {
-    /// Where puts and gets are this CPU's stores and loads, if they are.
+    /// The one by which puts and gets are this CPU's stores and loads, if they are.
     pub copies: Option<Mapped>,
-    /// Where atomics are this CPU's instructions (M29), if they are.
+    /// The one by which atomics are this CPU's instructions (M29), if they are.
     pub words: Option<Mapped>,
 }
 
@@ -136,7 +144,7 @@ impl MappedHeap {
 }
 
 impl PeerTable {
-    /// The default context's, with what all contexts share; `is_counted` keeps all off the fast path.
+    /// The default context's, with the liveness that all contexts share; `is_counted` keeps all off the fast path.
     ///
     /// # Safety
     ///
@@ -156,31 +164,33 @@ impl PeerTable {
             .into_iter()
             .map(|heap| (hold(heap.copies), hold(heap.words)))
             .collect();
-        let (peers, words, count) = table(bases);
-        let losses = Liveness::new((Arc::clone(&peers), Arc::clone(&words)), count, keep);
-        let own = match is_counted {
-            true => unmapped_tables(count),
-            false => (peers, words, count),
+        let tables = table(bases);
+        let liveness = Arc::new(Liveness::new(&tables, keep));
+        let own = if is_counted {
+            unmapped_tables(tables.count)
+        } else {
+            tables
         };
-        Self::with(tag, own, Arc::new(losses), is_counted)
+        Self::with(tag, own, liveness, is_counted)
     }
 
     /// Another context's, of all PEs or of these `members`, which it numbers from 0.
     pub(crate) fn of_context(&self, members: Option<&Arc<[u32]>>) -> Self {
-        let made = match self.is_counted {
-            true => unmapped_tables(members.map_or(self.losses.len(), |members| members.len())),
-            false => self.losses.table_of(members),
+        let made = if self.is_counted {
+            unmapped_tables(members.map_or(self.liveness.len(), |members| members.len()))
+        } else {
+            self.liveness.tables_of(members)
         };
-        Self::with(self.tag, made, Arc::clone(&self.losses), self.is_counted)
+        Self::with(self.tag, made, Arc::clone(&self.liveness), self.is_counted)
     }
 
-    fn with(
-        tag: u32,
-        (peers, words, count): Tables,
-        losses: Arc<Liveness>,
-        is_counted: bool,
-    ) -> Self {
-        let open = DirtyPeers {
+    fn with(tag: u32, tables: Tables, liveness: Arc<Liveness>, is_counted: bool) -> Self {
+        let Tables {
+            peers,
+            words,
+            count,
+        } = tables;
+        let dirty = DirtyPeers {
             first: Cell::new(NO_PEER),
             rest: (0..count).map(|_| Cell::new(NO_PEER)).collect(),
             count: Cell::new(0),
@@ -190,8 +200,8 @@ impl PeerTable {
             peers,
             words,
             count,
-            losses,
-            dirty: Box::new(open),
+            liveness,
+            dirty: Box::new(dirty),
             is_counted,
         }
     }
@@ -205,12 +215,12 @@ impl PeerTable {
         self.tag
     }
 
-    /// Those that there are.
+    /// Its entries, without the padding.
     pub(crate) fn table(&self) -> &[Peer] {
         self.peers.get(..self.count).unwrap_or_default()
     }
 
-    /// For atomics on those.
+    /// The bases for atomics.
     pub(crate) fn words(&self) -> &[PeerWords] {
         &self.words
     }
@@ -221,11 +231,11 @@ impl PeerTable {
         words.all(|word| !word.0.load(Ordering::Relaxed).is_null())
     }
 
-    pub(crate) fn losses(&self) -> &Arc<Liveness> {
-        &self.losses
+    pub(crate) fn liveness(&self) -> &Arc<Liveness> {
+        &self.liveness
     }
 
-    /// [`span_of`](Self::span_of), where the fast path's tables have nobody for the sake of counting.
+    /// [`span_of`](Self::span_of), where the fast path's tables have no PE because operations are counted.
     #[cold]
     pub(crate) fn span_counted<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
         self.is_counted.then(|| self.span_of(sym, pe)).flatten()
@@ -236,7 +246,7 @@ impl PeerTable {
         if sym.tag() != self.tag {
             return None;
         }
-        self.at(sym, self.losses.base(pe)?)
+        self.at(sym, self.liveness.base(pe)?)
     }
 
     /// [`word`](Self::word), by the PE's number in the world.
@@ -244,7 +254,7 @@ impl PeerTable {
         if sym.tag() != self.tag || (size_of::<T>() == size_of::<u64>() && sym.is_nic()) {
             return None;
         }
-        self.at(sym, self.losses.word(pe)?)
+        self.at(sym, self.liveness.word(pe)?)
     }
 
     /// The object's bytes at `pe`, if `pe` exists, is mapped and alive, and the object is this
@@ -257,8 +267,8 @@ impl PeerTable {
         self.at(sym, &self.peers.get(pe)?.base)
     }
 
-    /// [`span`](Self::span) for a store that needs no [`note`](Self::note), if the PE's gate is
-    /// open.
+    /// [`span`](Self::span) for a store that needs no [`note_store`](Self::note_store), because the PE is dirty
+    /// already.
     #[inline(always)]
     pub(crate) fn clean_store_span<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
         if sym.tag() != self.tag {
@@ -272,7 +282,7 @@ impl PeerTable {
     fn at<T: Pod>(&self, sym: Sym<T>, base: &AtomicPtr<u8>) -> Option<Span<'_>> {
         let base = NonNull::new(base.load(Ordering::Relaxed))?;
         // SAFETY: the tags are equal, so by Sym's invariant the range lies within the heap's limit,
-        // which `new`'s caller promised to be mapped here for as long as `self` (whose losses keep it).
+        // which `new`'s caller promised to be mapped here for as long as `self` (whose liveness keeps it).
         Some(unsafe { Span::new(base.add(sym.offset() as usize), sym.bytes()) })
     }
 
@@ -295,7 +305,7 @@ impl PeerTable {
         }
     }
 
-    /// Notes a store by the slow branch, whose gate stays closed.
+    /// Notes a store by the slow branch; its PE's `store_base` stays null.
     pub(crate) fn mark_dirty_any(&self) {
         let first = &self.dirty.first;
         if first.get() == NO_PEER {
@@ -303,9 +313,9 @@ impl PeerTable {
         }
     }
 
-    /// Notes a mapped store to `pe`, whose gate is closed.
+    /// Notes the first mapped store to `pe` since the last quiet.
     ///
-    /// If the PE is lost just now, its gate may stay open until the next quiet, and stores to its
+    /// If the PE is lost just now, its `store_base` may stay set until the next quiet, and stores to its
     /// memory, which stays mapped, go unnoticed until then.
     #[cold]
     pub(crate) fn mark_dirty(&self, pe: usize) {
@@ -313,17 +323,17 @@ impl PeerTable {
             return;
         };
         let base = peer.base.load(Ordering::Relaxed);
-        let open = &self.dirty;
-        if open.first.get() == NO_PEER {
-            open.first.set(pe as u32);
+        let dirty = &self.dirty;
+        if dirty.first.get() == NO_PEER {
+            dirty.first.set(pe as u32);
         } else if base.is_null() {
-            // Lost since the store. Some note is taken already, so the next quiet fences.
+            // Lost since the store. Some PE is dirty already, so the next quiet fences.
             return;
-        } else if let Some(slot) = open.rest.get(open.count.get()) {
+        } else if let Some(slot) = dirty.rest.get(dirty.count.get()) {
             slot.set(pe as u32);
-            open.count.set(open.count.get() + 1);
+            dirty.count.set(dirty.count.get() + 1);
         } else {
-            // No room cannot be: a gate is recorded once. An unrecorded one must stay closed.
+            // No free slot cannot be: a PE is recorded once. The `store_base` of an unrecorded one must stay null.
             return;
         }
         peer.store_base.store(base, Ordering::Relaxed);
@@ -332,19 +342,19 @@ impl PeerTable {
         }
     }
 
-    /// Whether no store was noted since the last [`take_notes`](Self::take_notes).
+    /// Whether no store was noted since the last [`clear_dirty`](Self::clear_dirty).
     #[inline(always)]
     pub(crate) fn is_clean(&self) -> bool {
         self.dirty.first.get() == NO_PEER
     }
 
-    /// Closes all gates. A full fence is to follow.
+    /// Marks all PEs as clean. A full fence is to follow.
     #[inline(always)]
     pub(crate) fn clear_dirty(&self) {
-        let open = &self.dirty;
-        self.mark_clean(open.first.replace(NO_PEER));
-        if open.count.get() > 0 {
-            for slot in open.rest.iter().take(open.count.replace(0)) {
+        let dirty = &self.dirty;
+        self.mark_clean(dirty.first.replace(NO_PEER));
+        if dirty.count.get() > 0 {
+            for slot in dirty.rest.iter().take(dirty.count.replace(0)) {
                 self.mark_clean(slot.get());
             }
         }
@@ -360,6 +370,6 @@ impl PeerTable {
 
 impl Drop for PeerTable {
     fn drop(&mut self) {
-        self.losses.forget(&self.peers);
+        self.liveness.forget(&self.peers);
     }
 }

@@ -1,4 +1,3 @@
-//! The atomics that [`park`](crate::park) is written with, so that its model check can put loom's in
-//! their place.
+//! The atomics of [`park`](crate::park), which its model check replaces by loom's.
 
 pub(crate) use std::sync::atomic::{AtomicU32, Ordering, fence};

@@ -1,10 +1,11 @@
-//! Which transport reaches which PE, and why: what joining decided, kept small, and put into words
-//! on demand.
+//! The route table: the transport that reaches each PE, and the reasons, as initialization selected them. Kept small,
+//! and put into words on demand.
 //!
-//! Per peer there are its [`Ways`] and four numbers of reasons; the reasons themselves are shared,
+//! Per peer there are its [`PeerPaths`] and four numbers of reasons; the reasons themselves are shared,
 //! because most peers have the same.
 
 pub(crate) mod device_select;
+mod explain;
 mod nic_filter;
 mod path;
 mod reasons;
@@ -18,17 +19,15 @@ pub(crate) use path::{Path, PeerPaths};
 pub(crate) use reasons::{Interner, Reasons};
 pub(crate) use rules::{Pair, Rules};
 
-use crate::{Error, Result, World};
-
-/// How one kind of operation reaches one kind of memory of one PE.
+/// The route of one kind of operation to one kind of memory of one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The transport, or how else: `self` for a PE's own host memory, `staged` for GPU memory that no
+    /// The transport, or another means: `self` for a PE's own host memory, `staged` for GPU memory that no
     /// transport carries. None if nothing reaches the PE's memory.
     pub transport: Option<&'static str>,
     /// The device on which this PE opened it, such as `mlx5_0:1`.
     pub device: Option<String>,
-    /// Why it is that device, where there were several.
+    /// The reason for that device, where there were several.
     pub device_choice: Option<String>,
     /// Whether the PE's memory is loaded and stored directly.
     pub mapped: bool,
@@ -37,7 +36,7 @@ pub struct Route {
     /// Whether it is GPU memory that no transport carries between the two: data go through host memory at
     /// the PE, whose process copies them, and atomics are done by that process on its GPU.
     pub staged: bool,
-    /// What every transport that was considered said, best first, the chosen one last.
+    /// The answers of all transports that were considered, best first, the chosen one's last.
     pub considered: Vec<RouteCandidate>,
 }
 
@@ -50,7 +49,7 @@ pub struct RouteCandidate {
     pub answer: String,
 }
 
-/// How one PE is reached, by each kind of operation and memory.
+/// The routes to one PE, by kind of operation and memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteExplanation {
     /// The PE.
@@ -85,11 +84,11 @@ impl Route {
 pub(crate) struct CandidateReasons {
     pub name: &'static str,
     pub device: Box<str>,
-    /// Why this device, where there were several.
+    /// The reason for this device, where there were several.
     pub choice: Option<Box<str>>,
 }
 
-/// The numbers of the reasons for the four [`Ways`].
+/// The numbers of the reasons for four of the [`PeerPaths`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReasonTable {
     pub host: u32,
@@ -134,31 +133,31 @@ impl Routes {
         self.paths.get(pe).unwrap_or(&PeerPaths::NONE)
     }
 
-    fn route(&self, way: Path, why: u32) -> Route {
-        let named = way.transport().and_then(|index| self.opened.get(index));
+    fn route(&self, path: Path, why: u32) -> Route {
+        let named = path.transport().and_then(|index| self.opened.get(index));
         Route {
-            transport: match way {
+            transport: match path {
                 Path::Mapped(Path::OWN) => Some("self"),
                 Path::Staged => Some("staged"),
                 _ => named.map(|n| n.name),
             },
             device: named.map(|n| n.device.to_string()),
             device_choice: named.and_then(|n| Some(n.choice.as_ref()?.to_string())),
-            mapped: way.is_mapped(),
-            messages: matches!(way, Path::Message(_)),
-            staged: way == Path::Staged,
+            mapped: path.is_mapped(),
+            messages: matches!(path, Path::Message(_)),
+            staged: path == Path::Staged,
             considered: self.reasons.list(why),
         }
     }
 
-    /// How puts and gets reach the host memory of `pe`.
+    /// The route of puts and gets to the host memory of `pe`.
     pub(crate) fn get(&self, pe: usize) -> Option<Route> {
         Some(self.route(self.paths.get(pe)?.host, self.whys.get(pe)?.host))
     }
 
     pub(crate) fn explain(&self, pe: usize) -> Option<RouteExplanation> {
         let (paths, whys) = (self.paths.get(pe)?, self.whys.get(pe)?);
-        let gpu = |way, why| self.gpu.then(|| self.route(way, why));
+        let gpu = |path, why| self.gpu.then(|| self.route(path, why));
         Some(RouteExplanation {
             pe,
             host: self.route(paths.host, whys.host),
@@ -175,36 +174,12 @@ impl Routes {
         self.paths.iter().all(mapped)
     }
 
-    /// The first PE whose host memory nothing reaches, and why.
+    /// The first PE whose host memory nothing reaches, and the reason.
     pub(crate) fn first_unreachable(&self) -> Option<(usize, String)> {
         let pe = self
             .paths
             .iter()
             .position(|paths| paths.host == Path::None)?;
         Some((pe, self.get(pe)?.refusals()))
-    }
-}
-
-impl World {
-    /// How puts and gets reach each PE's host memory. Made for this call; a program that asks often
-    /// keeps it.
-    #[must_use]
-    pub fn routes(&self) -> Vec<Route> {
-        let routes = &self.shared.routes;
-        (0..self.n_pes()).filter_map(|pe| routes.get(pe)).collect()
-    }
-
-    /// How this PE reaches `pe`, by each kind of operation and memory: what was chosen, and why each
-    /// better one was refused.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSuchPe`].
-    pub fn explain(&self, pe: usize) -> Result<RouteExplanation> {
-        self.shared.routes.explain(pe).ok_or(Error::NoSuchPe {
-            call: "explain",
-            pe,
-            size: self.n_pes(),
-        })
     }
 }

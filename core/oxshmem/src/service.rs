@@ -1,5 +1,5 @@
-//! The progress thread: it executes what other PEs ask this PE's CPU to do, while the program
-//! computes. It exists only where a PE is reached by active messages, and sleeps while none come.
+//! The progress thread: it executes active messages of other PEs on this PE's CPU, while the program
+//! computes. It exists only where a PE is reached by active messages, and sleeps while none arrive.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use std::time::Duration;
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{AtomicOp, Domain, Inbox, Pe, RegionId, Remote, Reply, Width};
 
+use crate::error::{Error, Result};
 use crate::lane::Extents;
 use crate::mapped::{HostMemory, Span};
 use crate::order::FenceSite;
+use crate::report;
 use crate::trace::{Trace, Track};
-use crate::{Error, Result, report};
 
 /// An atomic for the CPU of the PE that has the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub(crate) struct AmRequest {
     pub offset: u64,
     pub operand: u64,
     pub compare: u64,
-    /// Where the answer goes in the sender's heap: the old value, then the number.
-    pub answer: u64,
+    /// The address of the reply in the sender's heap: the old value, then the number.
+    pub reply: u64,
     pub number: u64,
 }
 
@@ -42,7 +43,7 @@ impl AmRequest {
             self.offset,
             self.operand,
             self.compare,
-            self.answer,
+            self.reply,
             self.number,
         ];
         for (to, word) in words.iter_mut().zip(all) {
@@ -51,7 +52,7 @@ impl AmRequest {
         bytes
     }
 
-    /// None for what no PE of this version sends.
+    /// None for bytes that no PE of this version sends.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<AmRequest> {
         let (words, []) = bytes.as_chunks::<8>() else {
             return None;
@@ -69,7 +70,7 @@ impl AmRequest {
             offset: rest.next()?,
             operand: rest.next()?,
             compare: rest.next()?,
-            answer: rest.next()?,
+            reply: rest.next()?,
             number: rest.next()?,
         };
         rest.next().is_none().then_some(request)
@@ -89,7 +90,7 @@ impl fmt::Debug for ProgressThread {
 }
 
 impl ProgressThread {
-    /// Serves what comes to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
+    /// Serves the messages to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
     /// the same size, by `extents`. `ended` is called if it ends because it cannot go on.
     pub(crate) fn start(
         domain: &Arc<dyn Domain>,
@@ -147,20 +148,20 @@ impl RequestServer {
     fn run(mut self, ended: Box<dyn FnOnce() + Send>) {
         let (own, extents) = (Arc::clone(&self.own), self.extents);
         loop {
-            let mut answer = |pe: Pe, bytes: &[u8]| {
-                let answer = serve(&own, extents, bytes);
-                if answer.is_none() {
+            let mut handle = |pe: Pe, bytes: &[u8]| {
+                let reply = serve(&own, extents, bytes);
+                if reply.is_none() {
                     report::warn(&format!(
                         "PE {pe} sent an active message of {} bytes that makes no sense here; \
                          ignored",
                         bytes.len()
                     ));
                 }
-                answer
+                reply
             };
             let served = match &self.trace {
-                Some((trace, track)) => trace.serving(*track, || self.inbox.drain(&mut answer)),
-                None => self.inbox.drain(&mut answer),
+                Some((trace, track)) => trace.serving(*track, || self.inbox.drain(&mut handle)),
+                None => self.inbox.drain(&mut handle),
             };
             let slept = match served {
                 Ok(0) => self.inbox.wait(SLEEP),
@@ -191,25 +192,25 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
         (end <= own.len() as u64 && offset.is_multiple_of(align)).then_some(())
     };
     inside(request.offset, width, width)?;
-    inside(request.answer, 16, 8)?;
-    // What came before the message comes before the atomic.
+    inside(request.reply, 16, 8)?;
+    // The sender's stores before the message come before the atomic.
     fence(Ordering::Acquire);
     // SAFETY: the word lies in the heap, which `own` keeps mapped, and is aligned; all access to it is
     // atomic or at machine level.
     let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
     let operands = (request.operand, request.compare);
     let old = word.rmw_word(request.width, request.op, operands, FenceSite::Fetch);
-    // The answer says that it is done.
+    // The reply says that it is done.
     fence(Ordering::SeqCst);
-    let answer = |at: u64| {
-        let (piece, offset, _) = extents.locate(at);
-        let region = RegionId(piece);
+    let remote = |at: u64| {
+        let (extent, offset, _) = extents.locate(at);
+        let region = RegionId(extent);
         Remote { region, offset }
     };
     Some(Reply {
-        to: answer(request.answer),
+        to: remote(request.reply),
         value: old,
-        done: answer(request.answer + 8),
+        done: remote(request.reply + 8),
         number: request.number,
     })
 }
@@ -227,7 +228,7 @@ mod tests {
             offset,
             operand: 5,
             compare: 0,
-            answer: 4096,
+            reply: 4096,
             number: 77,
         }
     }
@@ -266,7 +267,7 @@ mod tests {
             assert_eq!(refused, None, "{offset}");
         }
         let mut outside = request(AtomicOp::Add, 8);
-        outside.answer = 8184;
+        outside.reply = 8184;
         assert_eq!(serve(own, whole, &outside.to_bytes()), None);
         for expected in [0, 5, 10] {
             let answer = serve(own, whole, &request(AtomicOp::Add, 8).to_bytes()).unwrap();

@@ -419,7 +419,13 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
         &bootstrap,
     ));
     let listening = (&gpu_flushes, &stage, &questions, &broken_locks);
-    let lose = hear_of_others(&bootstrap, peers.losses(), &opened, listening, end_streams)?;
+    let lose = hear_of_others(
+        &bootstrap,
+        peers.liveness(),
+        &opened,
+        listening,
+        end_streams,
+    )?;
     let lasting = LongWaits::default();
     let asked = lasting.clone();
     bootstrap.on_ask(Box::new(move || asked.all()))?;
@@ -524,7 +530,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Overrides
     if agreed.staged {
         world.open_stage()?;
     }
-    log::tell_world(&world);
+    log::log_world(&world);
     Ok(world)
 }
 
@@ -769,15 +775,15 @@ fn hear_of_others(
             // It answers itself, maybe later.
             ControlRequest::Stage(request) => return stage.asked(from, number, request),
         };
-        let answer = Message::Answer(number, answer).to_bytes();
+        let answer = Message::Reply(number, answer).to_bytes();
         // Who is gone needs no answer.
         let _ = answer_by.upgrade().map(|b| b.send(from, &answer));
     };
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
             Some(Message::Disconnect) => gave_up(from, false),
-            Some(Message::Ask(number, question)) => asked(from, number, question),
-            Some(Message::Answer(number, answer)) => {
+            Some(Message::Request(number, question)) => asked(from, number, question),
+            Some(Message::Reply(number, answer)) => {
                 questions.answered(from as usize, number, answer);
             }
             Some(Message::LockBroken(offset, broken)) => broken_locks.note(offset, broken),

@@ -1,4 +1,4 @@
-//! What all contexts of a PE share: its membership of the job, as any thread may use it.
+//! The state that all contexts of a PE share: its membership of the job, as any thread may use it.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,13 +13,14 @@ use crate::collectives::slots::mailbox::Mailbox;
 use crate::collectives::sync_area::SyncArea;
 use crate::config::Config;
 use crate::control::ControlRequests;
+use crate::error::{Error, Result};
 use crate::gpu::GpuFlushes;
 use crate::gpu::staging_server::StagingServer;
 use crate::hang::LongWaits;
 use crate::lane::{BouncePool, PendingReplies, Rail};
 use crate::live_block_cache::LiveBlockCache;
 use crate::lock::BrokenLocks;
-use crate::order::FenceSite;
+use crate::order::{FenceSite, Visibility};
 use crate::peer::Liveness;
 use crate::register::Registrations;
 use crate::route::Routes;
@@ -28,85 +29,85 @@ use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::{gpu_streams::GpuStreams, gpu_teardown::GpuTeardown};
+use crate::sym::Sym;
 use crate::trace::Trace;
 use crate::world::ProgramMemory;
-use crate::{Error, Result, Sym, Visibility};
 
-/// One PE of a job, without what belongs to one stream of operations.
+/// One PE of a job, without the state of single streams of operations.
 pub(crate) struct Shared {
-    /// Closed before lanes are: what those wait for on a shared GPU may wait for this PE's end.
+    /// Closed before lanes are: a kernel on a shared GPU that those wait for may wait for this PE's end.
     pub bootstrap: Arc<dyn Bootstrap>,
-    /// Waits for the GPU before anything that it may use is freed, and after this PE's end was told: what
-    /// runs there may wait for that.
+    /// Waits for the GPU before anything that it may use is freed, and after this PE's end was reported: a kernel there
+    /// may wait for that.
     #[cfg(feature = "cuda")]
     pub _leaving: Option<GpuTeardown>,
     pub rails: Vec<Arc<Rail>>,
     pub me: usize,
     /// This PE's own heap, mapped here.
     pub own: Arc<Mapping>,
-    /// How many bytes of a heap are for the program's blocks.
+    /// Bytes of a heap for the program's blocks.
     pub limit: usize,
-    /// How many contexts were made.
+    /// The number of contexts made so far.
     pub contexts: AtomicU64,
     pub liveness: Arc<Liveness>,
-    /// What takes a PE as lost.
+    /// Marks a PE as lost, and ends the paths to it.
     pub report_lost: PeerFailureSink,
     /// Iterations a wait spins, less one.
     pub spin: u32,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
-    /// Whether a wait gives its CPU to others before it looks at anything else: they outnumber the CPUs, no lane has to be
-    /// driven, and nobody wants to know of each wait.
+    /// Whether a wait yields its CPU before it polls anything else: PEs outnumber the CPUs, no lane has to be
+    /// driven, and no trace records each wait.
     pub oversubscribed: bool,
-    /// What waits drive beside their own context, if the program has said so.
+    /// A function that waits call beside the progress of their own context, if the program has set one.
     pub progress_hook: OnceLock<fn()>,
     /// Every fence and quiet has more to do than a mapped world's.
     pub fences_always_slow: bool,
-    /// What other PEs were asked.
+    /// The requests of this PE that have no reply yet.
     pub requests: ControlRequests,
     /// Waits that have lasted for a while.
     pub long_waits: LongWaits,
     pub broken_locks: BrokenLocks,
-    /// Active messages under way.
+    /// Active messages in flight.
     pub pending_replies: PendingReplies,
     pub bounce_pool: BouncePool,
-    /// What collective calls use.
+    /// The memory of collective calls.
     pub sync_area: SyncArea,
     /// Private buffers that the program has registered.
     pub registered: Registrations,
     pub heap: Mutex<Heap>,
-    /// How often a block of it has ended.
+    /// The number of blocks of it that have ended.
     pub heap_changes: Arc<AtomicU64>,
     /// Blocks of it that are known to live.
     pub live_blocks: LiveBlockCache,
-    /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
+    /// The start of this PE's GPU heap, if transports carry it, and its limit in bytes.
     pub gpu: Option<(AtomicPtr<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,
     pub gpu_flushes: GpuFlushes,
-    /// By what others reach this PE's GPU memory where no transport carries it.
+    /// Serves others that reach this PE's GPU memory where no transport carries it.
     pub stage: Arc<StagingServer>,
-    /// Who may use what other PEs have for that.
+    /// Held by the thread that uses other PEs' staging servers.
     pub staging_lock: Mutex<()>,
-    /// Where a transport simulates the mappings.
+    /// The simulated mappings, where a transport simulates them.
     pub simulation: Option<Simulation>,
-    /// Where a transport schedules this PE's thread.
+    /// The schedule of this PE's thread, where a transport has one.
     pub schedule: Option<Arc<dyn Schedule>>,
-    /// What a mutation check leaves out.
+    /// The fence that a mutation check disables.
     pub disabled_fence: Option<FenceSite>,
     /// A raw pointer was handed out: from then on every quiet is a full fence.
     pub untracked_stores: Arc<AtomicBool>,
     /// Checked mode's table, on every PE.
     pub shadow: Option<Sym<u64>>,
-    /// For teams that are made among members.
+    /// Messages for teams that are made among members.
     pub mailbox: Option<Mailbox>,
     pub statics: Vec<Sym<u8>>,
-    /// Memory of the program's, where that begins the heap.
+    /// The program's own memory, where that begins the heap.
     pub program: Option<Arc<ProgramMemory>>,
     pub routes: Routes,
     pub visibility: Visibility,
     pub config: Config,
     pub hosts: Vec<String>,
-    /// What streams use, and copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
+    /// The GPU work of streams and of copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
     #[cfg(feature = "cuda")]
     pub gpu_streams: Option<Arc<GpuStreams>>,
     pub trace: Option<Arc<Trace>>,
@@ -119,12 +120,12 @@ impl Shared {
         self.routes.paths.len()
     }
 
-    /// Drives what a program has that waits should drive beside their own context. A panic there is an error of the call:
-    /// lanes may be using memory that the caller of the call would have back.
+    /// Calls the program's function that waits call beside the progress of their own context. A panic there is an error of
+    /// the call: lanes may be using memory that its caller would have back.
     #[inline]
     pub(crate) fn run_progress_hook(&self, call: &'static str) -> Result<()> {
         match self.progress_hook.get() {
-            Some(drive) => std::panic::catch_unwind(drive).map_err(|_| Error::Argument {
+            Some(hook) => std::panic::catch_unwind(hook).map_err(|_| Error::Argument {
                 call,
                 what: "the function given to drive_in_waits panicked; catch panics within it (std::panic::catch_unwind)"
                     .into(),

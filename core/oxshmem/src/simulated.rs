@@ -1,4 +1,4 @@
-//! Mapped memory that a transport simulates, so that what a weak processor may do is seen on any.
+//! Mapped memory that a transport simulates, so that a weak processor's reorderings are seen on any.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use oxshmem_transport::{Accessor, AtomicOp, Width};
 use crate::mapped::{HostMemory, Span};
 use crate::order::{FenceSite, OpKind};
 
-/// How this PE's simulated CPU accesses one PE's heap, where it does.
+/// The accessors of this PE's simulated CPU to one PE's heap, where there are any.
 #[derive(Clone, Default)]
 pub(crate) struct Accessors {
     pub copies: Option<Arc<dyn Accessor>>,
@@ -21,39 +21,42 @@ impl Accessors {
     }
 }
 
-/// For each PE how this PE's simulated CPU accesses its heap.
+/// The accessors of this PE's simulated CPU to every PE's heap.
 pub(crate) struct Simulation {
     accessors: Vec<Accessors>,
-    /// What the mutation check leaves out.
-    omitted: Option<FenceSite>,
+    /// The site that the mutation check disables.
+    disabled: Option<FenceSite>,
 }
 
 impl fmt::Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
-            .field("omitted", &self.omitted)
+            .field("omitted", &self.disabled)
             .finish_non_exhaustive()
     }
 }
 
 impl Simulation {
     /// None where no PE's memory is simulated.
-    pub(crate) fn of(accessors: Vec<Accessors>, omitted: Option<FenceSite>) -> Option<Self> {
+    pub(crate) fn of(accessors: Vec<Accessors>, disabled: Option<FenceSite>) -> Option<Self> {
         let any = accessors.iter().any(|a| a.each().next().is_some());
-        any.then_some(Simulation { accessors, omitted })
+        any.then_some(Simulation {
+            accessors,
+            disabled,
+        })
     }
 
-    /// `len` bytes at `offset` of a PE's heap, if operations of this class find it simulated. The
+    /// `len` bytes at `offset` of a PE's heap, if operations of this kind find it simulated. The
     /// caller has checked the range.
     pub(crate) fn at(
         &self,
-        class: OpKind,
+        op: OpKind,
         pe: usize,
         offset: u64,
         len: usize,
     ) -> Option<Simulated<'_>> {
         let accessors = self.accessors.get(pe)?;
-        let accessor = match class {
+        let accessor = match op {
             OpKind::Put => &accessors.copies,
             _ => &accessors.atomics,
         };
@@ -61,18 +64,18 @@ impl Simulation {
             accessor: accessor.as_deref()?,
             offset,
             len,
-            omitted: self.omitted,
+            disabled: self.disabled,
         })
     }
 
     /// A fence of this PE's simulated CPU.
-    pub(crate) fn fence(&self, inserted: FenceSite) {
-        if self.omitted == Some(inserted) {
+    pub(crate) fn fence(&self, site: FenceSite) {
+        if self.disabled == Some(site) {
             return;
         }
         // One CPU: its fence is the same by whichever of its accessors.
         if let Some(accessor) = self.accessors.iter().flat_map(Accessors::each).next() {
-            accessor.fence(inserted.order());
+            accessor.fence(site.order());
         }
     }
 }
@@ -83,15 +86,15 @@ pub(crate) struct Simulated<'w> {
     accessor: &'w dyn Accessor,
     offset: u64,
     len: usize,
-    omitted: Option<FenceSite>,
+    disabled: Option<FenceSite>,
 }
 
 impl Simulated<'_> {
-    fn order(self, inserted: FenceSite) -> std::sync::atomic::Ordering {
-        if self.omitted == Some(inserted) {
+    fn order(self, site: FenceSite) -> std::sync::atomic::Ordering {
+        if self.disabled == Some(site) {
             FenceSite::Nothing.order()
         } else {
-            inserted.order()
+            site.order()
         }
     }
 }
@@ -115,24 +118,18 @@ impl HostMemory for Simulated<'_> {
         self.accessor.load(self.offset, destination);
     }
 
-    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
-        let order = self.order(inserted);
+    fn load_word(self, width: Width, site: FenceSite) -> u64 {
+        let order = self.order(site);
         self.accessor.load_word(self.offset, width, order)
     }
 
-    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
-        let order = self.order(inserted);
+    fn store_word(self, width: Width, value: u64, site: FenceSite) {
+        let order = self.order(site);
         self.accessor.store_word(self.offset, width, value, order);
     }
 
-    fn rmw_word(
-        self,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
-        inserted: FenceSite,
-    ) -> u64 {
-        let order = self.order(inserted);
+    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64 {
+        let order = self.order(site);
         match op {
             AtomicOp::Fetch => self.accessor.load_word(self.offset, width, order),
             AtomicOp::Set => {
@@ -145,14 +142,14 @@ impl HostMemory for Simulated<'_> {
         }
     }
 
-    fn fence(self, inserted: FenceSite) {
-        if self.omitted != Some(inserted) {
-            self.accessor.fence(inserted.order());
+    fn fence(self, site: FenceSite) {
+        if self.disabled != Some(site) {
+            self.accessor.fence(site.order());
         }
     }
 }
 
-/// Bytes that this PE's CPU reaches, in memory or simulated.
+/// Bytes that this PE's CPU accesses, in memory or simulated.
 #[derive(Clone, Copy)]
 pub(crate) enum HostSpan<'w> {
     Mapped(Span<'w>),
@@ -188,45 +185,39 @@ impl HostMemory for HostSpan<'_> {
     }
 
     #[inline]
-    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
-        either!(self, bytes => bytes.load_word(width, inserted))
+    fn load_word(self, width: Width, site: FenceSite) -> u64 {
+        either!(self, bytes => bytes.load_word(width, site))
     }
 
     #[inline]
-    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
-        either!(self, bytes => bytes.store_word(width, value, inserted));
+    fn store_word(self, width: Width, value: u64, site: FenceSite) {
+        either!(self, bytes => bytes.store_word(width, value, site));
     }
 
     #[inline]
-    fn rmw_word(
-        self,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
-        inserted: FenceSite,
-    ) -> u64 {
-        either!(self, bytes => bytes.rmw_word(width, op, operands, inserted))
+    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64 {
+        either!(self, bytes => bytes.rmw_word(width, op, operands, site))
     }
 
     #[inline]
-    fn fence(self, inserted: FenceSite) {
-        either!(self, bytes => HostMemory::fence(bytes, inserted));
+    fn fence(self, site: FenceSite) {
+        either!(self, bytes => HostMemory::fence(bytes, site));
     }
 }
 
 impl HostSpan<'_> {
-    /// Copies `len` bytes from another place, which the caller has checked to be this one or apart.
+    /// Copies `len` bytes from another span, which the caller has checked to be this one or apart.
     #[inline]
-    pub(crate) fn copy_from_place(self, source: HostSpan<'_>, len: usize) {
-        self.copy_part_from_place(source, len, len);
+    pub(crate) fn copy_from_span(self, source: HostSpan<'_>, len: usize) {
+        self.copy_chunk_from_span(source, len, len);
     }
 
-    /// [`copy_from_place`](Self::copy_from_place) as a part of `whole` bytes that are copied at about the
+    /// [`copy_from_span`](Self::copy_from_span) as a part of `total` bytes that are copied at about the
     /// same time, by this PE and others.
     #[inline]
-    pub(crate) fn copy_part_from_place(self, source: HostSpan<'_>, len: usize, whole: usize) {
+    pub(crate) fn copy_chunk_from_span(self, source: HostSpan<'_>, len: usize, total: usize) {
         match (self, source) {
-            (HostSpan::Mapped(to), HostSpan::Mapped(from)) => to.copy_from_span(from, len, whole),
+            (HostSpan::Mapped(to), HostSpan::Mapped(from)) => to.copy_from_span(from, len, total),
             (to, from) => {
                 let mut bytes = vec![0; len];
                 from.copy_to(&mut bytes);
@@ -235,7 +226,7 @@ impl HostSpan<'_> {
         }
     }
 
-    /// [`copy_from`](Bytes::copy_from) of raw memory.
+    /// [`copy_from`](HostMemory::copy_from) of raw memory.
     ///
     /// # Safety
     ///
@@ -253,7 +244,7 @@ impl HostSpan<'_> {
         }
     }
 
-    /// [`copy_to`](Bytes::copy_to) of raw memory.
+    /// [`copy_to`](HostMemory::copy_to) of raw memory.
     ///
     /// # Safety
     ///

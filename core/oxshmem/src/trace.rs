@@ -1,10 +1,11 @@
-//! What a PE does, on a time line: `OXSHMEM_TRACE` (docs/trace.md).
+//! The trace of a PE's calls on a time line: `OXSHMEM_TRACE` (docs/trace.md).
 //!
 //! Every PE appends events to its host's file: spans of calls that are collective, that wait or that use
-//! lanes, and counts of each lane's operations. Calls open a [`Span`], whose end writes it down. What mapped
-//! peers are stored to directly is nowhere noted: any note would cost more than the store. Without a
-//! trace the slow branches look at one `Option`, and the fast ones at nothing.
+//! lanes, and counts of each lane's operations. Calls open a [`Span`], whose end writes it down. Direct stores to
+//! mapped peers are nowhere noted: any note would cost more than the store. Without a
+//! trace the slow branches check one `Option`, and the fast ones nothing.
 
+mod calls;
 mod json;
 mod lane_counters;
 mod log;
@@ -21,7 +22,6 @@ pub(crate) use self::lane_counters::{LaneCounters, Operation};
 use self::log::Log;
 pub(crate) use self::open::open;
 use crate::wait::WaitReason;
-use crate::{Context, World};
 
 /// Waits, fences, quiets and single operations of lanes that end within this are not worth a line, which
 /// takes a twentieth of it; in nanoseconds.
@@ -38,7 +38,7 @@ pub(crate) struct Trace {
     log: Mutex<Log>,
     /// Threads that have waited on shared contexts, each with a track.
     threads: Mutex<Vec<ThreadId>>,
-    /// What progress threads have performed of late.
+    /// The atomics that progress threads have performed lately.
     services: Mutex<Vec<Service>>,
     /// This PE begins and ends its host's file.
     leads: bool,
@@ -51,9 +51,9 @@ pub(crate) struct Track(u64);
 /// The numbers in the file begin here, but the default context's, which is its PE's: so viewers put it first,
 /// and never take another for it.
 const FIRST: u64 = 1_000_000;
-/// Tracks that a context may have: its own, its lanes', and in the default one's place services'.
+/// Tracks that a context may have: its own, its lanes', and in the default one's range those of progress threads.
 const TRACKS: u64 = 16;
-/// Where the tracks of threads begin; viewers keep numbers of 32 bits.
+/// The first track of threads; viewers keep numbers of 32 bits.
 const THREADS: u64 = 1 << 30;
 
 impl Track {
@@ -81,7 +81,7 @@ impl Track {
     }
 }
 
-/// What is under way from when this is made until it is dropped.
+/// A call, from when this is made until it is dropped.
 #[must_use]
 pub(crate) struct Span<'t> {
     trace: &'t Trace,
@@ -97,11 +97,22 @@ impl Drop for Span<'_> {
     fn drop(&mut self) {
         let until = now();
         if until.saturating_sub(self.since) >= self.least {
-            let (name, times) = (self.name, (self.since, until));
+            let times = Interval {
+                since: self.since,
+                until,
+            };
+            let none = format_args!("");
             self.trace
-                .span(self.track, (self.kind, &name), times, format_args!(""));
+                .span(self.track, self.kind, &self.name, times, none);
         }
     }
+}
+
+/// The times of a span, by the clock of [`now`].
+#[derive(Clone, Copy)]
+struct Interval {
+    since: u64,
+    until: u64,
 }
 
 /// Atomics that a progress thread performed one soon after the other.
@@ -113,7 +124,7 @@ struct Service {
     atomics: usize,
 }
 
-/// A wait that is under way.
+/// A wait, until this is dropped.
 #[must_use]
 pub(crate) struct Waiting<'t> {
     trace: &'t Trace,
@@ -123,7 +134,7 @@ pub(crate) struct Waiting<'t> {
 }
 
 impl Waiting<'_> {
-    /// It may last: what was noted before is written meanwhile.
+    /// It may last: earlier events are written meanwhile.
     pub(crate) fn goes_on(&self) {
         self.trace.log().write_in_time();
     }
@@ -140,8 +151,12 @@ impl Drop for Waiting<'_> {
         let (call, what) = (Quoted(self.reason.call), Quoted(what));
         self.trace.span(
             track,
-            ("wait", &format_args!("wait for {whom}")),
-            (self.since, until),
+            "wait",
+            &format_args!("wait for {whom}"),
+            Interval {
+                since: self.since,
+                until,
+            },
             format_args!("\"in\":{call},\"what\":{what}"),
         );
     }
@@ -185,7 +200,7 @@ impl Trace {
         }
     }
 
-    /// Serves requests of others, and notes how long that took; `serve` gives how many there were.
+    /// Serves requests of others, and notes how long that took; `serve` gives their number.
     pub(crate) fn serving<E>(
         &self,
         track: Track,
@@ -219,7 +234,7 @@ impl Trace {
         Ok(served)
     }
 
-    /// Writes down what is not written yet. Nothing is after that.
+    /// Writes all events that are not written yet. No event is written after that.
     fn end(&self) {
         for service in self.services().drain(..) {
             self.service(service);
@@ -231,27 +246,34 @@ impl Trace {
         self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what a progress thread performed.
+    /// Writes down the atomics that a progress thread performed.
     fn service(&self, service: Service) {
-        let times = (service.since, service.until);
+        let times = Interval {
+            since: service.since,
+            until: service.until,
+        };
         let args = format_args!("\"atomics\":{}", service.atomics);
-        self.span(service.track, ("service", &"serves atomics"), times, args);
+        self.span(service.track, "service", &"serves atomics", times, args);
     }
 
     /// Writes a span down.
     fn span(
         &self,
         track: Track,
-        (kind, name): (&str, &dyn Display),
-        (since, until): (u64, u64),
+        kind: &str,
+        name: &dyn Display,
+        times: Interval,
         args: fmt::Arguments<'_>,
     ) {
-        let (at, took) = (self.at(since), until.saturating_sub(since));
+        let (at, took) = (
+            self.at(times.since),
+            times.until.saturating_sub(times.since),
+        );
         let times = format_args!("\"dur\":{},\"cat\":{}", json::Micros(took), Quoted(kind));
         self.event("X", track, name, at, times, args);
     }
 
-    /// Writes down how far counts have come.
+    /// Writes down counts.
     fn counts(&self, track: Track, name: &dyn Display, at: u64, args: fmt::Arguments<'_>) {
         self.event(
             "C",
@@ -317,40 +339,6 @@ impl Trace {
             "{{\"ph\":\"{phase}\",\"pid\":{pe},\"tid\":{track},\"ts\":{at},{more},\
              \"name\":{name},\"args\":{{{args}}}}}"
         ));
-    }
-}
-
-impl Context<'_> {
-    pub(crate) fn track(&self) -> Track {
-        Track::of_context(self.state.number)
-    }
-
-    /// The call that begins here, if there is a trace.
-    #[inline]
-    pub(crate) fn traced(&self, call: &'static str) -> Option<Span<'_>> {
-        let trace = self.shared.trace.as_ref()?;
-        Some(trace.begin(self.track(), "call", call, 0))
-    }
-
-    /// A fence or quiet, which is not shown if it is short.
-    pub(crate) fn traced_order(&self, call: &'static str) -> Option<Span<'_>> {
-        let trace = self.shared.trace.as_ref()?;
-        Some(trace.begin(self.track(), "order", call, SHORT))
-    }
-}
-
-impl World {
-    /// The trace is complete, when every PE has come here. Nothing is traced after that.
-    pub(crate) fn end_trace(&self) {
-        let Some(trace) = &self.shared.trace else {
-            return;
-        };
-        self.state.lanes.write_trace_counts();
-        trace.end();
-        // Without those that were lost meanwhile the file stays open, which viewers accept.
-        if self.shared.bootstrap.barrier().is_ok() && trace.leads {
-            trace.log().close();
-        }
     }
 }
 

@@ -1,11 +1,13 @@
-//! How a PE waits: spin, then yield, then sleep, driving progress, and never for the dead.
+//! The wait loop: spin, then yield, then sleep, with progress, and an error for the wait on a lost PE.
 //!
-//! The library's own words end a wait by a [ring](crate::park); users' words, which plain stores,
-//! NICs and GPUs change without one, are looked at in sleeps of 50 µs to 1 ms. The spin budget is
+//! The library's own words end a wait by an [unpark](crate::park); users' words, which plain stores,
+//! NICs and GPUs change without one, are polled between sleeps of 50 µs to 1 ms. The spin budget is
 //! zero when PEs outnumber the CPUs they may use.
 
 use std::time::Duration;
 
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::futex::Kernel;
 use crate::group::Group;
 use crate::hang::{self, WaitedFor};
@@ -14,51 +16,50 @@ use crate::place::placed;
 use crate::shared::Shared;
 use crate::trace::Waiting;
 use crate::wait_until::Waiter;
-use crate::{Context, Error, Result};
 
 /// Yields before the first sleep, at least.
 const YIELDS: u32 = 24;
-/// Where each PE has a CPU, they go on for so long: some MiB take less, and a sleep takes 50 µs more than it should.
+/// The least time of yields where each PE has a CPU: some MiB take less, and a sleep takes 50 µs more than it should.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// How long a sleep on a bell lasts before the world is looked at again.
-const BELL_SLEEP: Duration = Duration::from_millis(20);
+/// The longest sleep on a parker before liveness is checked again.
+const PARKED_SLEEP: Duration = Duration::from_millis(20);
 /// The shortest and longest sleep on a user's word.
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest on a lane's completions, after a while.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-/// What a lane is to bring itself is looked for so many times as long as what others must do; not more
-/// often than the second of these in all, so that the clock is looked at in time.
+/// Completions of a lane are polled for so many times as long as the stores of other PEs; not more
+/// often than the second of these in all, so that the clock is read in time.
 const LANE_FACTOR: u32 = 32;
-const MOST_LOOKS: u32 = 1 << 24;
-/// Looks at lanes between two at everything else.
-const GLANCE: u32 = 64;
+const MAX_POLLS: u32 = 1 << 24;
+/// Polls of lanes between two of everything else.
+const LANE_POLLS: u32 = 64;
 
-/// Whose death ends a wait.
+/// The PEs whose loss ends a wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitsOn<'a> {
-    /// Any PE's, acknowledged or not.
+    /// Any PE, acknowledged or not.
     #[cfg(feature = "cuda")]
     Everyone,
-    /// Any of a team's, acknowledged or not: a collective needs them all.
+    /// Any of a team, acknowledged or not: a collective needs them all.
     Members(&'a Group),
-    /// Any PE's that died: who has left has seen all arrive in finalize.
+    /// Any PE that died: one that has left has seen all arrive in finalize.
     Finalizing,
-    /// This PE's.
+    /// This PE.
     Pe(usize),
-    /// This PE's, whose turn comes before: its store ends the wait, soon or after long.
+    /// This PE, whose turn comes before: its store ends the wait, soon or after long.
     Predecessor(usize),
-    /// This PE's, while its lane alone brings what is waited for.
+    /// This PE, while only its lane can end the wait.
     Lane(usize),
-    /// That of any PE whose loss is not acknowledged: it might have been the one.
+    /// Any PE whose loss is not acknowledged: it might have been the one.
     AnyPeer,
 }
 
-/// What a wait is for.
+/// The reason of a wait.
 pub(crate) struct WaitReason<'a> {
     pub call: &'static str,
     pub needs: WaitsOn<'a>,
-    /// Tells for whom and for what, when someone asks.
+    /// Describes the PE and the event that it is for, for reports.
     pub describe: &'a dyn Fn() -> (WaitedFor, String),
 }
 
@@ -68,25 +69,25 @@ impl Context<'_> {
     pub(crate) fn wait<R>(
         &self,
         reason: &WaitReason<'_>,
-        bell: Option<Parker<'_>>,
+        parker: Option<Parker<'_>>,
         ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        wait(self, reason, bell, ready)
+        wait(self, reason, parker, ready)
     }
 
-    /// [`wait`](Self::wait), unless something else ends it, for which nobody looks while it spins.
+    /// [`wait`](Self::wait), unless `ends` ends it, which is not polled while it spins.
     #[inline]
     pub(crate) fn wait_unless<R>(
         &self,
         reason: &WaitReason<'_>,
-        bell: Option<Parker<'_>>,
+        parker: Option<Parker<'_>>,
         mut ready: impl FnMut() -> Option<R>,
         mut ends: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         if let Some(value) = spin(&self.shared, &mut ready) {
             return Ok(value);
         }
-        wait_longer(self, reason, bell, &mut || {
+        wait_longer(self, reason, parker, &mut || {
             ready().map(Ok).or_else(&mut ends)
         })?
     }
@@ -97,12 +98,12 @@ impl Context<'_> {
 pub(crate) fn wait<R>(
     of: &impl Waiter,
     reason: &WaitReason<'_>,
-    bell: Option<Parker<'_>>,
+    parker: Option<Parker<'_>>,
     mut ready: impl FnMut() -> Option<R>,
 ) -> Result<R> {
     match spin(of.shared(), &mut ready) {
         Some(value) => Ok(value),
-        None => wait_longer(of, reason, bell, &mut ready),
+        None => wait_longer(of, reason, parker, &mut ready),
     }
 }
 
@@ -130,7 +131,7 @@ fn wait_placed<R>(
     placed(|| wait_longer(of, reason, None, ready))
 }
 
-/// Looks at once, and again as often as that may be less than a turn.
+/// Polls at once, and again as often as the spin budget says.
 #[inline]
 fn spin<R>(shared: &Shared, ready: &mut impl FnMut() -> Option<R>) -> Option<R> {
     // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
@@ -138,8 +139,8 @@ fn spin<R>(shared: &Shared, ready: &mut impl FnMut() -> Option<R>) -> Option<R> 
     if found.is_some() || !shared.oversubscribed {
         return found;
     }
-    // Most often a turn of the others is all that is wanted; and all else that a wait looks at, others' work has pushed out
-    // of this CPU's caches.
+    // Most often one turn of the others is enough; and their work has pushed all else that a wait checks out of this
+    // CPU's caches.
     std::thread::yield_now();
     ready()
 }
@@ -148,7 +149,7 @@ fn spin<R>(shared: &Shared, ready: &mut impl FnMut() -> Option<R>) -> Option<R> 
 fn wait_longer<R>(
     of: &dyn Waiter,
     reason: &WaitReason<'_>,
-    bell: Option<Parker<'_>>,
+    parker: Option<Parker<'_>>,
     ready: &mut dyn FnMut() -> Option<R>,
 ) -> Result<R> {
     let shared = of.shared();
@@ -162,28 +163,22 @@ fn wait_longer<R>(
         0 => Duration::ZERO,
         _ => PATIENCE,
     };
-    let looks = match reason.needs {
-        WaitsOn::Lane(_) => {
-            let looks = shared.lane_spin.saturating_mul(LANE_FACTOR);
-            looks.min(MOST_LOOKS)
-        }
-        _ => shared.lane_spin,
-    };
+    let polls = lane_polls(shared, reason.needs);
     loop {
         of.progress();
         shared.run_progress_hook(reason.call)?;
         if let Some(value) = ready() {
             return Ok(value);
         }
-        // What lanes bring comes by progress alone: while no other PE wants this CPU, it is looked for
-        // at once, and what else could end the wait now and then.
-        if lost.is_none() && round < looks && shared.schedule.is_none() {
+        // Lanes complete by progress alone: while no other PE wants this CPU, they are polled at once, and all else that
+        // could end the wait now and then.
+        if lost.is_none() && round < polls && shared.schedule.is_none() {
             round += 1;
-            if !round.is_multiple_of(GLANCE) {
+            if !round.is_multiple_of(LANE_POLLS) {
                 continue;
             }
         }
-        // What a PE did before it died counts: look once more after hearing of its death.
+        // The operations of a PE before its death count: poll once more after its loss is known.
         if let Some(pe) = lost {
             return Err(Error::PeerLost {
                 call: reason.call,
@@ -199,21 +194,15 @@ fn wait_longer<R>(
         }
         if let Some(schedule) = &shared.schedule {
             if !schedule.idle() {
-                let (whom, what) = (reason.describe)();
-                return Err(Error::Deadlock {
-                    call: reason.call,
-                    me: shared.me,
-                    whom: whom.to_string(),
-                    what,
-                });
+                return Err(deadlock(shared, reason));
             }
             continue;
         }
-        if round < looks {
+        if round < polls {
             continue;
         }
         round = round.saturating_add(1);
-        if round - looks <= YIELDS {
+        if round - polls <= YIELDS {
             std::thread::yield_now();
             continue;
         }
@@ -224,10 +213,10 @@ fn wait_longer<R>(
         }
         wait.goes_on(reason.describe)?;
         waiting.iter().for_each(Waiting::goes_on);
-        match bell {
-            Some(bell) => {
+        match parker {
+            Some(parker) => {
                 let mut found = None;
-                park::sleep(bell, &Kernel, BELL_SLEEP, &mut || {
+                park::sleep(parker, &Kernel, PARKED_SLEEP, &mut || {
                     found = ready();
                     found.is_some()
                 });
@@ -237,16 +226,40 @@ fn wait_longer<R>(
             }
             None => {
                 std::thread::sleep(nap);
-                // What one PE's lane brings after long will not come in a moment: a large transfer.
-                let longest = match reason.needs {
-                    WaitsOn::Pe(_) | WaitsOn::Lane(_) => {
-                        (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP)
-                    }
-                    _ => LONG_SLEEP,
-                };
-                nap = (nap * 2).min(longest);
+                nap = (nap * 2).min(longest_nap(reason.needs, waited));
             }
         }
+    }
+}
+
+/// The polls of lanes before a wait yields.
+fn lane_polls(shared: &Shared, needs: WaitsOn<'_>) -> u32 {
+    match needs {
+        WaitsOn::Lane(_) => {
+            let polls = shared.lane_spin.saturating_mul(LANE_FACTOR);
+            polls.min(MAX_POLLS)
+        }
+        _ => shared.lane_spin,
+    }
+}
+
+/// The longest sleep of a wait that has lasted so long.
+fn longest_nap(needs: WaitsOn<'_>, waited: Duration) -> Duration {
+    match needs {
+        // A wait on one PE that has lasted long is a large transfer, which does not end in a moment.
+        WaitsOn::Pe(_) | WaitsOn::Lane(_) => (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP),
+        _ => LONG_SLEEP,
+    }
+}
+
+/// The error of a wait that no scheduled PE can end.
+fn deadlock(shared: &Shared, reason: &WaitReason<'_>) -> Error {
+    let (whom, what) = (reason.describe)();
+    Error::Deadlock {
+        call: reason.call,
+        me: shared.me,
+        whom: whom.to_string(),
+        what,
     }
 }
 

@@ -422,7 +422,7 @@ impl World {
             own: parts.own,
             limit: parts.limit,
             contexts: AtomicU64::new(0),
-            liveness: Arc::clone(parts.peers.losses()),
+            liveness: Arc::clone(parts.peers.liveness()),
             report_lost: parts.lose,
             spin: parts.spin,
             lane_spin: parts.lane_spin,

@@ -125,10 +125,10 @@ fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
         (FenceSite::FenceLane, Path::Copy, Path::Store, 0),
         (FenceSite::FenceLane, Path::Message, Path::Copy, 0),
         // The lane keeps the order, but the CPU overtakes it.
-        (FenceSite::FenceOtherWay, Path::Put, Path::Store, 1),
+        (FenceSite::FenceOtherPath, Path::Put, Path::Store, 1),
         // The lane keeps the order, but another lane overtakes it.
-        (FenceSite::FenceOtherWay, Path::Put, Path::Message, 1),
-        (FenceSite::FenceOtherWay, Path::Put, Path::Copy, 1),
+        (FenceSite::FenceOtherPath, Path::Put, Path::Message, 1),
+        (FenceSite::FenceOtherPath, Path::Put, Path::Copy, 1),
     ];
     for (inserted, first, second, nic) in needed {
         let mut setup = Setup::new(2, &[first, second]);
@@ -181,6 +181,6 @@ fn three_lanes(omit: Option<FenceSite>, runs: u64) -> Found {
 fn m17_a_fence_orders_a_lane_before_each_of_the_others() {
     let found = three_lanes(None, 400);
     assert!(found.broken.is_none() && found.held > 300, "{found:?}");
-    let found = three_lanes(Some(FenceSite::FenceOtherWay), 3000);
+    let found = three_lanes(Some(FenceSite::FenceOtherPath), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }

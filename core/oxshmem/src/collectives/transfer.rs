@@ -283,7 +283,7 @@ impl<'c> Transfer<'c> {
         };
         match path {
             AccessPath::Mapped(span) if context.is_on_host(dst) => {
-                context.own(dst).copy_from_place(span, src.bytes());
+                context.own(dst).copy_from_span(span, src.bytes());
                 Ok(())
             }
             path => context.get_by(call, path, dst, (src, pe), false),
@@ -295,7 +295,7 @@ impl<'c> Transfer<'c> {
     pub(crate) fn copy_to(self, dst: Sym<u8>, src: Sym<u8>, pe: usize, whole: usize) -> Result<()> {
         let own = self.context.own(src);
         if let Some(span) = self.context.peers.span(dst, pe) {
-            HostSpan::Mapped(span).copy_part_from_place(own, src.len(), whole);
+            HostSpan::Mapped(span).copy_chunk_from_span(own, src.len(), whole);
             return Ok(());
         }
         let mut bytes = vec![0; src.len()];
@@ -348,7 +348,7 @@ impl<'c> Transfer<'c> {
             if let Some(span) = context.peers.span(from, pe).filter(|_| on_host) {
                 context
                     .own(dst)
-                    .copy_part_from_place(HostSpan::Mapped(span), from.len(), whole);
+                    .copy_chunk_from_span(HostSpan::Mapped(span), from.len(), whole);
                 return Ok(());
             }
             match context.access_path(call, OpKind::Put, from, pe)? {

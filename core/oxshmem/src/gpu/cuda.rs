@@ -1,4 +1,4 @@
-//! A GPU heap of CUDA memory, and which GPU a PE takes.
+//! A GPU heap of CUDA memory, and the choice of a PE's GPU.
 
 mod access;
 mod copy_engine;
@@ -13,9 +13,9 @@ use oxshmem_transport::{Memory, MemoryKind};
 
 use self::access::CudaAccess;
 pub(crate) use self::copy_engine::Engine;
-use super::{GpuAccess, GpuMemory};
+use super::memory::{GpuAccess, GpuMemory};
 
-/// What a world uses its GPU by. Made once, when it joins: loading kernels and page-locking memory may
+/// A world's means to use its GPU. Made once, at initialization: loading kernels and page-locking memory may
 /// wait for kernels that run, and later some of this process may be waiting for peers.
 #[derive(Clone, Debug)]
 pub(crate) struct Gpu {
@@ -44,8 +44,8 @@ impl Gpu {
     }
 }
 
-/// A segment's memory, committed as the heap grows. Memory that was taken back may still be named by
-/// who has it (a peer that mapped it keeps it), but is used by nobody.
+/// A segment's memory, committed as the heap grows. A peer that mapped memory keeps it after it
+/// was taken back, but nothing uses it.
 #[derive(Debug)]
 pub(crate) struct CudaHeap {
     gpu: Gpu,
@@ -103,7 +103,7 @@ unsafe impl GpuMemory for CudaHeap {
         let descriptor = extent.handles.fd.as_ref().map(OwnedFd::try_clone);
         let (passed, names) = (descriptor.transpose(), Names::of(&extent.handles));
         let descriptor = match (passed, &names.refused) {
-            // Peers that reach what came before by the GPU would not reach this.
+            // Peers that reach the earlier extents by the GPU would not reach this one.
             (Ok(None), Some(why)) if is_passed_on(&segment) => Err(why.clone()),
             (Ok(descriptor), _) => Ok(descriptor.map(Arc::new)),
             (Err(error), _) => Err(error.to_string()),
@@ -132,8 +132,8 @@ unsafe impl GpuMemory for CudaHeap {
     }
 }
 
-/// Whether other processes can be given the heap's first extent. Where they cannot, it is reached by way of
-/// host memory, and so is all that follows.
+/// Whether other processes can be given the heap's first extent. Where they cannot, it is reached through
+/// host memory, and so are all later ones.
 fn is_passed_on(segment: &Segment) -> bool {
     let first = segment.extents().first();
     first.is_some_and(|first| first.handles.refused.is_none())

@@ -1,4 +1,5 @@
-//! What a GPU heap is made of.
+//! The two traits of GPU memory that users may implement: [`GpuMemory`], of which a heap is made, and [`GpuAccess`], by
+//! which its PE's process accesses it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use oxshmem_transport::{AtomicOp, Memory, Width};
 ///
 /// # Safety
 ///
-/// Transports access memory by what this says. Whoever implements it promises that [`commit`](Self::commit) gives memory of
+/// Transports access memory by this trait's answers. An implementation promises that [`commit`](Self::commit) gives memory of
 /// the length that was asked for (a whole one its [`limit`](Self::limit)), which lies behind the piece before, is a GPU's, and
 /// stays there while the [`Memory`] lives.
 pub unsafe trait GpuMemory: Send + fmt::Debug {
@@ -39,29 +40,29 @@ pub unsafe trait GpuMemory: Send + fmt::Debug {
     /// mend it.
     fn commit(&mut self, start: usize, len: usize) -> Result<Memory, String>;
 
-    /// Takes back the pieces from `start` on, which nobody has used.
+    /// Takes back the pieces from `start` on, which were never used.
     fn uncommit(&mut self, start: usize);
 
-    /// How this process gets at it, asked for once, before anything is committed. None if it cannot: then
-    /// it is reached by transports that carry it, and by nothing else.
+    /// The access of this process to it, requested once, before anything is committed. None if there is none: then
+    /// transports that carry it reach it, and nothing else does.
     fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
         Ok(None)
     }
 }
 
-/// A PE's own GPU memory, as its process gets at it: what transfers that go by way of host memory, and
-/// atomics between PEs that no transport joins, are made of.
+/// A PE's own GPU memory, as its process accesses it: the base of staged transfers, through host memory, and of
+/// atomics between PEs that no transport joins.
 ///
 /// Any thread may call. Each call is done when it returns: written bytes are in place, for the GPU too.
 /// Places are in bytes from the heap's start; one that is not committed is refused with an error in
-/// words. A call takes as long as a copy or a kernel of one thread, whatever else the GPU does: who waits
-/// for it may be another PE.
+/// words. Calls must be bounded even while the GPU is busy, as long as a copy or a kernel of one thread:
+/// another PE may be blocked on this one.
 pub trait GpuAccess: Send + Sync + fmt::Debug {
     /// Copies bytes into GPU memory, each aligned word whole.
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes. Others may be writing there: what arrives then is unspecified.
+    /// `source` is readable for `len` bytes. Others may be writing there: the bytes that arrive then are unspecified.
     unsafe fn write(&self, offset: u64, source: *const u8, len: usize) -> Result<(), String>;
 
     /// Copies bytes out of GPU memory.
@@ -83,8 +84,8 @@ pub trait GpuAccess: Send + Sync + fmt::Debug {
     ) -> Result<u64, String>;
 }
 
-/// Memory that is there.
-// SAFETY: who made the memory has promised its length and life; it is one piece.
+/// Memory that exists already, whole.
+// SAFETY: the maker of the memory has promised its length and life; it is one piece.
 unsafe impl GpuMemory for Memory {
     fn limit(&self) -> usize {
         self.len()

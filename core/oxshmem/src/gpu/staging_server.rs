@@ -1,10 +1,10 @@
-//! The far side of transfers by way of host memory: what a PE does for others while its program computes, on
+//! The remote side of staged transfers: a PE's copies for others while its program computes, on
 //! a thread of its own, so that a GPU that is busy holds up no other message.
 //!
-//! Some slots of its host heap are lent, one or two to a PE at a time, in the order in which PEs ask. The
-//! PE that has one puts data there, or gets data from there, by its ordinary route to host memory, and asks
-//! for the copy between slot and GPU. All requests are bytes from outside: a slot that the PE does not
-//! have, or a place outside the heap, is refused in words.
+//! Some slots of its host heap are lent, one or two to a PE at a time, in the order of their requests. The
+//! PE that has one puts data there, or gets data from there, by its ordinary route to host memory, and requests
+//! the copy between slot and GPU. All requests are bytes from outside: a slot that the PE does not
+//! have, or a range outside the heap, is refused in words.
 
 use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
@@ -13,120 +13,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 
+use super::flush::GpuFlushes;
+use super::memory::GpuAccess;
+use super::stage_request::{StagePiece, StageRequest};
+use crate::control::Message;
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{AtomicOp, Width};
 
-use super::{GpuAccess, GpuFlushes};
-use crate::control::Message;
-
-/// How many slots a PE has.
+/// Slots of a PE.
 pub(crate) const SLOTS: usize = 8;
-/// The most that one PE is lent: one is filled while the other is copied.
+/// The most slots lent to one PE: one is filled while the other is copied.
 pub(crate) const MAX_LENT: usize = 2;
 /// Bytes of a slot, and the part of the host heap that all slots may take where that is small.
 const LARGEST: usize = 256 << 10;
 const SMALLEST: usize = 4096;
 const SHARE: usize = 8;
 
-/// What one PE asks of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StageRequest {
-    /// Lend me so many slots at most; the answer, a byte for each, comes when there is one at least.
-    Take(u8),
-    /// Copy from the slot into GPU memory.
-    In(StagePiece),
-    /// Copy from GPU memory into the slot.
-    Out(StagePiece),
-    /// I need no slots any more, and wait for none. Not answered.
-    Done,
-    /// Do this on a word of GPU memory; the answer is what it held.
-    Atomic {
-        op: AtomicOp,
-        width: Width,
-        offset: u64,
-        operand: u64,
-        compare: u64,
-    },
-}
-
-/// What is copied between a slot's beginning and GPU memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StagePiece {
-    pub slot: u8,
-    pub len: u32,
-    /// In bytes from the start of the GPU heap.
-    pub offset: u64,
-}
-
-impl StagePiece {
-    fn to_bytes(self, kind: u8) -> Vec<u8> {
-        let mut bytes = vec![kind, self.slot];
-        bytes.extend_from_slice(&self.len.to_le_bytes());
-        bytes.extend_from_slice(&self.offset.to_le_bytes());
-        bytes
-    }
-
-    fn of_bytes(bytes: &[u8]) -> Option<StagePiece> {
-        let (slot, rest) = bytes.split_first()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        Some(StagePiece {
-            slot: *slot,
-            len: u32::from_le_bytes(*len),
-            offset: u64::from_le_bytes(rest.try_into().ok()?),
-        })
-    }
-}
-
-impl StageRequest {
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        match self {
-            StageRequest::Take(most) => vec![0, most],
-            StageRequest::In(piece) => piece.to_bytes(1),
-            StageRequest::Out(piece) => piece.to_bytes(2),
-            StageRequest::Done => vec![3],
-            StageRequest::Atomic {
-                op,
-                width,
-                offset,
-                operand,
-                compare,
-            } => {
-                let mut bytes = vec![4, op as u8, width as u8];
-                for word in [offset, operand, compare] {
-                    bytes.extend_from_slice(&word.to_le_bytes());
-                }
-                bytes
-            }
-        }
-    }
-
-    /// None for what no PE of this version sends.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<StageRequest> {
-        let (kind, rest) = bytes.split_first()?;
-        match (kind, rest) {
-            (0, [most]) => Some(StageRequest::Take(*most)),
-            (1, rest) => StagePiece::of_bytes(rest).map(StageRequest::In),
-            (2, rest) => StagePiece::of_bytes(rest).map(StageRequest::Out),
-            (3, []) => Some(StageRequest::Done),
-            (4, [op, width, words @ ..]) => {
-                let ([offset, operand, compare], []) = words.as_chunks::<8>() else {
-                    return None;
-                };
-                Some(StageRequest::Atomic {
-                    op: *AtomicOp::ALL.get(usize::from(*op))?,
-                    width: *Width::ALL.get(usize::from(*width))?,
-                    offset: u64::from_le_bytes(*offset),
-                    operand: u64::from_le_bytes(*operand),
-                    compare: u64::from_le_bytes(*compare),
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Where the slots lie, in the host heap of every PE alike.
+/// The addresses of the slots in the host heap, alike on every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// In bytes from the heap's start.
@@ -152,7 +55,7 @@ impl Slots {
     }
 }
 
-/// A PE that waits for slots, and the number of its question.
+/// A PE that waits for slots, and the number of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     pe: u32,
@@ -162,16 +65,16 @@ struct Waiting {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Who has it.
-    who: Option<u32>,
-    /// Copies under way to it and from it. Who has it may be lost meanwhile, which is found on other
+    /// The PE that it is lent to.
+    holder: Option<u32>,
+    /// Copies in progress to it and from it. Its holder may be lost meanwhile, which is found on other
     /// threads than the one that copies.
     copies: u32,
 }
 
 impl Slot {
     fn is_free(&self) -> bool {
-        self.who.is_none() && self.copies == 0
+        self.holder.is_none() && self.copies == 0
     }
 }
 
@@ -181,12 +84,12 @@ struct State {
     slots: Option<Slots>,
     lent: [Slot; SLOTS],
     waiting: VecDeque<Waiting>,
-    /// Lost for good: what they asked before may still be in the queue.
+    /// Lost for good: their earlier requests may still be in the queue.
     gone: BTreeSet<u32>,
 }
 
 impl State {
-    /// Lends what there is to those that wait, in their order.
+    /// Lends the free slots to the PEs that wait, in their order.
     fn lend(&mut self) -> Vec<(Waiting, Vec<u8>)> {
         let mut all = Vec::new();
         while self.slots.is_some()
@@ -196,7 +99,7 @@ impl State {
             let most = usize::from(next.most).clamp(1, MAX_LENT);
             let free = (0..).zip(&mut self.lent).filter(|(_, slot)| slot.is_free());
             let given = free.take(most).map(|(index, slot)| {
-                slot.who = Some(next.pe);
+                slot.holder = Some(next.pe);
                 index
             });
             all.push((next, given.collect()));
@@ -204,20 +107,20 @@ impl State {
         all
     }
 
-    /// Takes back what a PE has and asks for. A slot that is copied is free when that is done.
-    fn take_back(&mut self, pe: u32) {
+    /// Takes back a PE's slots and cancels its requests. A slot with a copy in progress is free when that is done.
+    fn release(&mut self, pe: u32) {
         self.waiting.retain(|waiting| waiting.pe != pe);
-        let theirs = self.lent.iter_mut().filter(|slot| slot.who == Some(pe));
-        theirs.for_each(|slot| slot.who = None);
+        let theirs = self.lent.iter_mut().filter(|slot| slot.holder == Some(pe));
+        theirs.for_each(|slot| slot.holder = None);
     }
 
-    /// Where a PE's slot lies, if it has it and the piece fits. It is lent to nobody else before
-    /// [`State::copied`].
-    fn copying(&mut self, pe: u32, piece: StagePiece) -> Result<u64, String> {
+    /// Begins a copy to or from a PE's slot, if it has it and the piece fits; gives the slot's address. The slot is
+    /// lent to no other PE before [`State::end_copy`].
+    fn begin_copy(&mut self, pe: u32, piece: StagePiece) -> Result<u64, String> {
         let slot = self.lent.get_mut(usize::from(piece.slot));
         match (self.slots, slot) {
             (Some(slots), Some(slot))
-                if slot.who == Some(pe) && piece.len as usize <= slots.bytes =>
+                if slot.holder == Some(pe) && piece.len as usize <= slots.bytes =>
             {
                 slot.copies += 1;
                 Ok(slots.at(piece.slot))
@@ -229,15 +132,15 @@ impl State {
         }
     }
 
-    /// Ends a copy that [`State::copying`] began.
-    fn copied(&mut self, slot: u8) {
+    /// Ends a copy that [`State::begin_copy`] began.
+    fn end_copy(&mut self, slot: u8) {
         if let Some(slot) = self.lent.get_mut(usize::from(slot)) {
             slot.copies -= 1;
         }
     }
 }
 
-/// A slot that is copied, until this is dropped.
+/// A copy to or from a slot, until this is dropped.
 struct Copying<'a> {
     stage: &'a StagingServer,
     slot: u8,
@@ -246,16 +149,21 @@ struct Copying<'a> {
 
 impl Drop for Copying<'_> {
     fn drop(&mut self) {
-        self.stage.state().copied(self.slot);
-        // Who had it may be lost, and others wait.
+        self.stage.state().end_copy(self.slot);
+        // Its holder may be lost, and others wait.
         self.stage.lend();
     }
 }
 
-/// Who asks, the number of the question, and what it is.
-type Asked = (u32, u64, StageRequest);
+/// A request in the queue.
+struct Queued {
+    from: u32,
+    /// The number for the reply.
+    number: u64,
+    request: StageRequest,
+}
 
-/// What a PE has for others to reach its GPU by.
+/// A PE's service to others that reach its GPU through host memory.
 pub(crate) struct StagingServer {
     access: Option<Arc<dyn GpuAccess>>,
     own: Arc<Mapping>,
@@ -263,9 +171,9 @@ pub(crate) struct StagingServer {
     /// Weak: the bootstrap holds the handler, which holds this.
     bootstrap: Weak<dyn Bootstrap>,
     state: Mutex<State>,
-    /// To the thread that serves, which the first question begins and the end of this ends; or why there is
-    /// none.
-    queue: OnceLock<Result<mpsc::Sender<Asked>, String>>,
+    /// The queue to the serving thread, which the first request starts and the end of this ends; or the reason
+    /// why there is none.
+    queue: OnceLock<Result<mpsc::Sender<Queued>, String>>,
 }
 
 impl fmt::Debug for StagingServer {
@@ -313,32 +221,36 @@ impl StagingServer {
         access.ok_or_else(|| "it has no GPU memory that its process can copy".into())
     }
 
-    /// That, for who keeps it.
+    /// The same, to be kept.
     #[cfg(feature = "cuda")]
     pub(crate) fn shared_access(&self) -> Option<Arc<dyn GpuAccess>> {
         self.access.clone()
     }
 
-    /// Has what a PE asks done behind what was asked before, and answered then.
+    /// Queues a PE's request; its reply is sent when it is done.
     pub(crate) fn asked(self: &Arc<Self>, from: u32, number: u64, request: StageRequest) {
         let queue = self.queue.get_or_init(|| self.start());
         let queued = queue.as_ref().map_err(String::clone).and_then(|queue| {
-            let sent = queue.send((from, number, request));
+            let sent = queue.send(Queued {
+                from,
+                number,
+                request,
+            });
             sent.map_err(|_| "its thread for copies to and from its GPU has ended".into())
         });
         if let Err(why) = queued {
-            self.answer(from, number, Err(why));
+            self.reply(from, number, Err(why));
         }
     }
 
-    fn start(self: &Arc<Self>) -> Result<mpsc::Sender<Asked>, String> {
-        let (queue, asked) = mpsc::channel::<Asked>();
+    fn start(self: &Arc<Self>) -> Result<mpsc::Sender<Queued>, String> {
+        let (queue, requests) = mpsc::channel::<Queued>();
         // Weak: it ends with the stage, which has the queue's other end.
         let stage = Arc::downgrade(self);
         let serve = move || {
-            for (from, number, request) in asked {
+            for queued in requests {
                 let Some(stage) = stage.upgrade() else { return };
-                stage.serve(from, number, request);
+                stage.serve(queued);
             }
         };
         let thread = std::thread::Builder::new().name("oxshmem-stage".into());
@@ -347,8 +259,13 @@ impl StagingServer {
         Ok(queue)
     }
 
-    /// Does what a PE asks, and answers when it is done.
-    fn serve(&self, from: u32, number: u64, request: StageRequest) {
+    /// Serves a request, and replies when it is done.
+    fn serve(&self, queued: Queued) {
+        let Queued {
+            from,
+            number,
+            request,
+        } = queued;
         match request {
             StageRequest::Take(most) => {
                 {
@@ -356,8 +273,8 @@ impl StagingServer {
                     if state.gone.contains(&from) {
                         return;
                     }
-                    // A PE is in one transfer at a time: what it had before it has given up.
-                    state.take_back(from);
+                    // A PE is in one transfer at a time: it has given up the slots that it had before.
+                    state.release(from);
                     state.waiting.push_back(Waiting {
                         pe: from,
                         number,
@@ -368,39 +285,39 @@ impl StagingServer {
             }
             StageRequest::Done => self.done(from),
             request => {
-                // A program's own `GpuAccess` may panic: who asked is told, and those behind are served.
+                // A program's own `GpuAccess` may panic: the requester gets the error, and those behind are served.
                 let performed = catch_unwind(AssertUnwindSafe(|| self.perform(from, request)));
-                let answer = performed.unwrap_or_else(|panic| Err(panicked(&*panic)));
-                self.answer(from, number, answer);
+                let reply = performed.unwrap_or_else(|panic| Err(panicked(&*panic)));
+                self.reply(from, number, reply);
             }
         }
     }
 
-    /// Takes back what a PE has that needs it no more.
+    /// Takes back the slots of a PE that needs them no more.
     fn done(&self, pe: u32) {
-        self.state().take_back(pe);
+        self.state().release(pe);
         self.lend();
     }
 
-    /// Takes back what a PE has that is gone, and lends it nothing from now on. What is being copied for
-    /// it, on another thread, is lent again only when that has ended.
+    /// Takes back the slots of a PE that is gone, and lends it none from now on. A slot with a copy in progress
+    /// on another thread is lent again only when that has ended.
     pub(crate) fn lost(&self, pe: u32) {
         self.state().gone.insert(pe);
         self.done(pe);
     }
 
     fn lend(&self) {
-        // The lock is not held while answers are sent.
+        // The lock is not held while replies are sent.
         let lent = self.state().lend();
         for (waiting, slots) in lent {
-            self.answer(waiting.pe, waiting.number, Ok(slots));
+            self.reply(waiting.pe, waiting.number, Ok(slots));
         }
     }
 
-    fn answer(&self, to: u32, number: u64, answer: Result<Vec<u8>, String>) {
-        let answer = Message::Answer(number, answer).to_bytes();
-        // Who is gone needs no answer, and its loss takes back what it has.
-        let _ = self.bootstrap.upgrade().map(|b| b.send(to, &answer));
+    fn reply(&self, to: u32, number: u64, reply: Result<Vec<u8>, String>) {
+        let reply = Message::Reply(number, reply).to_bytes();
+        // A PE that is gone needs no reply, and its loss takes back its slots.
+        let _ = self.bootstrap.upgrade().map(|b| b.send(to, &reply));
     }
 
     fn perform(&self, from: u32, request: StageRequest) -> Result<Vec<u8>, String> {
@@ -408,7 +325,7 @@ impl StagingServer {
         match request {
             StageRequest::In(piece) => {
                 let slot = self.copying(from, piece)?;
-                // What came before the request comes before the copy.
+                // Earlier stores of the requester come before the copy.
                 fence(Ordering::Acquire);
                 // SAFETY: the slot lies in the heap, which `own` keeps mapped, and stays this PE's.
                 unsafe { access.write(piece.offset, slot.at, piece.len as usize)? };
@@ -420,7 +337,7 @@ impl StagingServer {
                 // SAFETY: the slot lies in the heap, which `own` keeps mapped, stays this PE's, and is
                 // behind no reference.
                 unsafe { access.read(piece.offset, slot.at, piece.len as usize)? };
-                // The answer says that it is there.
+                // The reply says that it is there.
                 fence(Ordering::SeqCst);
                 Ok(Vec::new())
             }
@@ -443,7 +360,7 @@ impl StagingServer {
     }
 
     fn copying(&self, from: u32, piece: StagePiece) -> Result<Copying<'_>, String> {
-        let at = self.state().copying(from, piece)? as usize;
+        let at = self.state().begin_copy(from, piece)? as usize;
         Ok(Copying {
             stage: self,
             slot: piece.slot,
@@ -452,7 +369,7 @@ impl StagingServer {
     }
 }
 
-/// What a call that panicked gives for an answer.
+/// The reply of a call that panicked.
 fn panicked(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().map(String::as_str);
     let words = words.or(panic.downcast_ref::<&str>().copied());

@@ -45,7 +45,7 @@ impl Context<'_> {
             offset: remote.offset,
             operand: request.operand,
             compare: request.compare,
-            answer: reply.offset(),
+            reply: reply.offset(),
             number: sent.number,
         };
         let bytes = message.to_bytes();

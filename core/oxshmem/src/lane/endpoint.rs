@@ -6,9 +6,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use oxshmem_transport::{Counters, Lane, MemoryKind, Op, Pe, Status};
+use oxshmem_transport::{Counters, MemoryKind, Op, Pe, Status};
 
 use super::in_flight::{Effect, InFlight, Issued, PeerInFlight};
+use super::lane_state::{Deferred, LaneState, PollOutcome};
 use super::rail::{IdleLane, Rail};
 use crate::error::{Error, Result};
 use crate::order::{OpKind, OpSet};
@@ -26,24 +27,6 @@ pub(crate) struct Endpoint {
     in_flight: RefCell<InFlight>,
     /// Where there is a trace. Boxed: others need not carry it.
     pub(super) trace: Option<Box<LaneCounters>>,
-}
-
-struct LaneState {
-    lane: Option<Box<dyn Lane>>,
-    /// By PE, whether it is connected; empty where none need be.
-    connected: Vec<bool>,
-    /// The reason why there is no lane any more.
-    failure: String,
-    /// Operations that are to be posted together.
-    deferred: Deferred,
-    /// The refusals of some of those, by their PE.
-    refused: Vec<(usize, oxshmem_transport::Error)>,
-    /// The PEs whose connections have failed although they live, with the reasons.
-    failed_connections: Vec<(usize, String)>,
-    /// A connection, or the lane, has failed since stranded peers were last notified.
-    has_news: bool,
-    /// The PEs that were notified.
-    notified: Vec<usize>,
 }
 
 impl Deref for Endpoint {
@@ -70,134 +53,6 @@ pub(super) enum LaneFailure {
     Connection,
 }
 
-/// The outcome of polling one lane alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PollOutcome {
-    /// The awaited operations have completed.
-    Completed,
-    /// The connection to this PE has failed.
-    Failed(Pe),
-    Pending,
-}
-
-/// Operations towards one PE that a lane has yet to be given: before any other, and before any wait.
-#[derive(Default)]
-struct Deferred {
-    pe: usize,
-    ops: Vec<Op>,
-}
-
-// SAFETY: the operations' local sides are the poster's, who promised their validity until they have
-// completed, wherever the lane, and the operations deferred for it, are moved to.
-unsafe impl Send for Deferred {}
-
-impl LaneState {
-    /// Notes a connection that has failed although the PE lives. The others' go on.
-    fn note_failed_connection(&mut self, error: &oxshmem_transport::Error) {
-        if let oxshmem_transport::Error::Connection { pe, .. } = error
-            && self.failure_towards(pe.index()).is_none()
-        {
-            self.failed_connections
-                .push((pe.index(), error.to_string()));
-            self.has_news = true;
-        }
-    }
-
-    /// Drives the lane a step. Gives the PE whose connection has failed just now.
-    #[inline]
-    fn progress(&mut self) -> Option<Pe> {
-        match self.lane.as_mut()?.progress() {
-            Ok(()) => None,
-            Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
-            Err(error @ oxshmem_transport::Error::Connection { .. }) => {
-                self.note_failed_connection(&error);
-                None
-            }
-            Err(error) => {
-                self.lane = None;
-                self.failure = error.to_string();
-                self.has_news = true;
-                None
-            }
-        }
-    }
-
-    /// Drives the lane until `target` operations towards a PE have completed, for some rounds at most.
-    #[inline]
-    fn poll_until(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
-        for _ in 0..rounds {
-            if let Some(failed) = self.progress() {
-                return PollOutcome::Failed(failed);
-            }
-            match &self.lane {
-                Some(lane) if lane.counters(pe).completed >= target => {
-                    return PollOutcome::Completed;
-                }
-                Some(_) if self.failed_connections.is_empty() => {}
-                _ => break,
-            }
-        }
-        PollOutcome::Pending
-    }
-
-    /// Posts the deferred operations, as far as there are credits. Gives whether none is left.
-    fn post_deferred(&mut self) -> bool {
-        let pe = self.deferred.pe;
-        while !self.deferred.ops.is_empty() {
-            let ops = &mut self.deferred.ops;
-            let Some(lane) = &mut self.lane else {
-                ops.clear();
-                break;
-            };
-            // SAFETY: the callers of `Endpoint::defer` promised the validity that `Lane::post` needs.
-            let posted = unsafe { lane.post(Pe(pe as u32), ops) };
-            let accepted = posted.accepted.min(ops.len());
-            match posted.status {
-                Status::All => ops.clear(),
-                Status::Full => {
-                    ops.drain(..accepted);
-                    return false;
-                }
-                // A refused operation can never be accepted; those behind it may.
-                Status::Refused(error) => {
-                    ops.drain(..(accepted + 1).min(ops.len()));
-                    self.note_failed_connection(&error);
-                    self.refused.push((pe, error));
-                }
-            }
-        }
-        true
-    }
-
-    /// The reason why the connection to a PE has failed, if it has, although the PE lives.
-    fn failure_towards(&self, pe: usize) -> Option<String> {
-        let mut failed = self.failed_connections.iter();
-        let (_, why) = failed.find(|(whom, _)| *whom == pe)?;
-        Some(why.clone())
-    }
-
-    /// The lane, and whether all deferred operations have been posted.
-    fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
-        let posted = self.post_deferred();
-        Ok((self.lane()?, posted))
-    }
-
-    #[inline]
-    fn lane(&mut self) -> Result<&mut dyn Lane, String> {
-        match &mut self.lane {
-            Some(lane) => Ok(lane.as_mut()),
-            None => Err(self.failure.clone()),
-        }
-    }
-
-    /// Whether the next context may have it: nothing is left of this one's.
-    fn is_reusable(&self) -> bool {
-        self.failed_connections.is_empty()
-            && self.refused.is_empty()
-            && self.deferred.ops.is_empty()
-    }
-}
-
 impl Endpoint {
     /// A context's, in a job of `pes` PEs.
     pub(super) fn open(rail: &Arc<Rail>, index: usize, pes: usize) -> Result<Self> {
@@ -209,16 +64,7 @@ impl Endpoint {
             rail: Arc::clone(rail),
             index,
             pes,
-            lane: RefCell::new(LaneState {
-                lane,
-                connected,
-                failure: "not opened".into(),
-                deferred: Deferred::default(),
-                refused: Vec::new(),
-                failed_connections: Vec::new(),
-                has_news: false,
-                notified: Vec::new(),
-            }),
+            lane: RefCell::new(LaneState::new(lane, connected)),
             in_flight: RefCell::default(),
             trace: None,
         })
@@ -308,7 +154,7 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// As [`Lane::post`].
+    /// As [`oxshmem_transport::Lane::post`].
     pub(super) unsafe fn post(&self, to: Pe, op: Op) -> Result<(Status, u64), String> {
         let mut state = self.lane.borrow_mut();
         let (lane, ready) = state.ready()?;
@@ -329,7 +175,7 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// As [`Lane::post`], from now on.
+    /// As [`oxshmem_transport::Lane::post`], from now on.
     pub(super) unsafe fn defer(&self, pe: usize, op: Op) -> bool {
         let most = self.caps.batch as usize;
         if most < 2 {
@@ -458,7 +304,7 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// As [`Lane::post`].
+    /// As [`oxshmem_transport::Lane::post`].
     #[inline]
     pub(super) unsafe fn post_and_poll(
         &self,
@@ -612,7 +458,10 @@ impl Endpoint {
 
     /// Wraps the lane, for a test that watches it.
     #[cfg(test)]
-    pub(super) fn wrap(&self, wrap: impl FnOnce(Box<dyn Lane>) -> Box<dyn Lane>) {
+    pub(super) fn wrap(
+        &self,
+        wrap: impl FnOnce(Box<dyn oxshmem_transport::Lane>) -> Box<dyn oxshmem_transport::Lane>,
+    ) {
         let lane = &mut self.lane.borrow_mut().lane;
         *lane = lane.take().map(wrap);
     }

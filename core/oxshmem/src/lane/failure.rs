@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::endpoint::{Endpoint, LaneFailure, PollOutcome};
+use super::endpoint::{Endpoint, LaneFailure};
+use super::lane_state::PollOutcome;
 use super::target::LanePeer;
 use crate::context::Context;
 use crate::control::Message;

@@ -48,9 +48,9 @@ pub(super) fn fence_plan(
         return FenceAction::Flush(FenceSite::FenceLane);
     }
     if input.cpu_may_store() {
-        FenceAction::Flush(FenceSite::FenceOtherWay)
+        FenceAction::Flush(FenceSite::FenceOtherPath)
     } else if input.other_transport_may_follow() {
-        FenceAction::MarkFenced(FenceSite::FenceOtherWay)
+        FenceAction::MarkFenced(FenceSite::FenceOtherPath)
     } else {
         FenceAction::Nothing
     }
@@ -191,7 +191,7 @@ mod tests {
             },
         ] {
             let plan = fence_plan(input(puts(), &paths), ordered);
-            assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherWay));
+            assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
         }
     }
 
@@ -203,14 +203,14 @@ mod tests {
         };
         let mapped = input(puts(), &paths);
         let plan = fence_plan(mapped, ordered);
-        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherWay));
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherPath));
         // In checked mode the CPU stores to nothing that a transport has mapped.
         let checked = FenceInput {
             stores_to_mapped: false,
             ..mapped
         };
         let plan = fence_plan(checked, ordered);
-        assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherWay));
+        assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             ..input(puts(), &paths)
         };
         let plan = fence_plan(own, ordered);
-        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherWay));
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherPath));
     }
 
     #[test]

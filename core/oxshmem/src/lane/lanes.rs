@@ -11,7 +11,7 @@ use oxshmem_transport::MemoryKind;
 use super::endpoint::Endpoint;
 use super::rail::Rail;
 use super::target::RemoteTarget;
-use crate::Result;
+use crate::error::Result;
 use crate::trace::Trace;
 
 /// All lanes of a context.

@@ -4,8 +4,9 @@
 
 use oxshmem_transport::{Op, Status};
 
-use super::endpoint::{Endpoint, PollOutcome};
+use super::endpoint::Endpoint;
 use super::in_flight::{Effect, Issued, Until};
+use super::lane_state::PollOutcome;
 use super::target::LanePeer;
 use crate::context::Context;
 use crate::error::Result;

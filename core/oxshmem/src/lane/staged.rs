@@ -19,7 +19,8 @@ use super::target::{LanePeer, RemoteTarget};
 use crate::context::Context;
 use crate::control::{ControlRequest, Message, PendingCall};
 use crate::error::{Error, Result};
-use crate::gpu::staging_server::{MAX_LENT, Slots, StagePiece, StageRequest};
+use crate::gpu::stage_request::{StagePiece, StageRequest};
+use crate::gpu::staging_server::{MAX_LENT, Slots};
 use crate::gpu::{GpuAccess, staging_server};
 use crate::hang::WaitedFor;
 use crate::order::{FenceSite, OpKind};
@@ -40,7 +41,7 @@ struct Lease<'w> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         // No reply comes to this number. A PE that it does not reach is lost, and takes all back.
-        let done = Message::Ask(0, ControlRequest::Stage(StageRequest::Done));
+        let done = Message::Request(0, ControlRequest::Stage(StageRequest::Done));
         let _ = self.context.send(self.call, self.pe, &done);
     }
 }

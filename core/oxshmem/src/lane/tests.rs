@@ -1,4 +1,4 @@
-//! What lanes are asked to do where PEs are lost, and what becomes of calls where lanes fail.
+//! Operations of lanes where PEs are lost, and the outcome of calls where lanes fail.
 
 mod cuts;
 mod endings;
@@ -13,18 +13,22 @@ use bytemuck::Pod;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status, forward};
 
+use crate::context::{Context, ContextOptions};
+use crate::error::{Error, Result};
+use crate::nbi::Scope;
+use crate::sym::Sym;
 use crate::testing::spmd_with;
-use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
+use crate::world::{Builder, World};
 
 /// No test's wait is longer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A lane that counts what is asked of it, and fails where it is to.
+/// A lane that counts the calls on it, and fails as the test says.
 #[derive(Debug)]
 struct Watched {
     inner: Box<dyn Lane>,
     asked: Arc<Asked>,
-    /// By PE, operations that were taken and do not complete.
+    /// By PE, operations that were accepted and do not complete.
     kept: Vec<u64>,
 }
 
@@ -37,16 +41,16 @@ impl Drop for Watched {
 
 type Then = Box<dyn FnOnce() + Send>;
 
-/// What a lane does with an operation.
+/// The treatment of an operation by a watched lane.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fate {
     Perform,
-    /// Performs it, and never hears of that.
+    /// Performs it, and never gets its completion.
     Unanswered,
-    /// Takes it, and no more.
+    /// Accepts it, and does no more.
     Keep,
     Refuse,
-    /// Refuses it because the way there has failed.
+    /// Refuses it because the connection has failed.
     Cut,
 }
 
@@ -55,17 +59,17 @@ type Decide = Box<dyn FnMut(Pe, &Op) -> Fate + Send>;
 #[derive(Default)]
 pub(crate) struct Asked {
     pub operations: AtomicUsize,
-    /// Calls by which it learns of a loss.
+    /// Calls by which it may find a loss.
     calls: AtomicUsize,
-    /// So many operations it takes, if this says so: then it is full, and does nothing of what it took.
-    room: Mutex<Option<usize>>,
-    /// What happens when it has taken so many operations.
+    /// The number of operations that it accepts, if limited: then it is full, and performs none of them.
+    credits: Mutex<Option<usize>>,
+    /// A function to call when it has accepted so many operations.
     then: Mutex<Option<(usize, Then)>>,
-    /// What becomes of each, if not all are performed.
+    /// The fate of each operation, if not all are performed.
     fate: Mutex<Option<Decide>>,
-    /// What progress tells next.
+    /// The next error of progress.
     failure: Mutex<Option<oxshmem_transport::Error>>,
-    /// What happens when it is dropped.
+    /// A function to call when it is dropped.
     dropped: Mutex<Option<Then>>,
 }
 
@@ -75,7 +79,7 @@ impl fmt::Debug for Asked {
     }
 }
 
-/// The error of a way that has failed although the PE lives.
+/// The error of a connection that has failed although the PE lives.
 pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
     oxshmem_transport::Error::Connection {
         transport: "watched",
@@ -89,8 +93,8 @@ impl Lane for Watched {
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
-        let room = self.asked.room().unwrap_or(usize::MAX);
-        let some = &ops[..ops.len().min(room)];
+        let credits = self.asked.credits().unwrap_or(usize::MAX);
+        let some = &ops[..ops.len().min(credits)];
         let mut posted = Posted::all(some.len());
         if some.len() < ops.len() {
             posted.status = Status::Full;
@@ -130,7 +134,7 @@ impl Lane for Watched {
         if let Some(error) = self.asked.failure.lock().unwrap().take() {
             return Err(error);
         }
-        match self.asked.room() {
+        match self.asked.credits() {
             None => self.inner.progress(),
             Some(_) => Ok(()),
         }
@@ -148,15 +152,15 @@ impl Asked {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// How many operations it takes until it is full.
-    fn room(&self) -> Option<usize> {
-        let room = *self.room.lock().unwrap();
-        room.map(|room| room.saturating_sub(self.operations.load(Ordering::SeqCst)))
+    /// The number of operations that it accepts until it is full.
+    fn credits(&self) -> Option<usize> {
+        let credits = *self.credits.lock().unwrap();
+        credits.map(|credits| credits.saturating_sub(self.operations.load(Ordering::SeqCst)))
     }
 
-    /// Has it be full after so many operations, or not any more.
+    /// Makes it full after so many operations, or unlimited again.
     pub(crate) fn fill_after(&self, operations: Option<usize>) {
-        *self.room.lock().unwrap() = operations;
+        *self.credits.lock().unwrap() = operations;
     }
 
     pub(crate) fn after(&self, operations: usize, then: impl FnOnce() + Send + 'static) {
@@ -191,12 +195,12 @@ pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
     asked
 }
 
-/// Cuts PE 1 off, which lives.
+/// Disconnects PE 1, which lives.
 fn cut_off(world: &World) {
     (world.shared.report_lost)(1);
 }
 
-/// That it failed because PE `lost` is.
+/// Asserts that a call failed because PE `lost` is lost.
 pub(crate) fn is_loss_of<T: fmt::Debug>(lost: usize, result: Result<T>) {
     assert!(
         matches!(result, Err(Error::PeerLost { pe, .. }) if pe == lost),
@@ -208,7 +212,7 @@ fn is_lost<T: fmt::Debug>(result: Result<T>) {
     is_loss_of(1, result);
 }
 
-/// Runs PE 0 of some, with an object of so many elements; the others live until it is through. It loses one
+/// Runs PE 0 of some, with an object of so many elements; the others live until it has ended. It loses one
 /// of them.
 pub(super) fn beside_living_pes<T: Pod>(
     builder: Builder,
@@ -244,13 +248,13 @@ pub(crate) fn beside<T: Pod>(
     assert!(lost, "{ended:?}");
 }
 
-/// PE 0 of two, by lanes that do nothing before they are driven.
+/// Runs PE 0 of two, by lanes that do nothing before they are driven.
 fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
     let tiny = World::builder().transports(vec![Arc::new(Tiny::default())]);
     beside_living_pes(tiny, (2, 512), first);
 }
 
-/// Something that a scope lends a buffer to.
+/// An operation that a scope lends a buffer to.
 type Issue =
     for<'scope, 'env> fn(&'scope Scope<'scope, 'env>, &'env mut u64, Sym<u64>) -> Result<()>;
 
@@ -260,7 +264,7 @@ const ISSUES: [Issue; 3] = [
     |scope, into, x| scope.fetch_nbi(into, x, 1),
 ];
 
-/// Whoever acknowledges the loss, and though nothing is outstanding after that.
+/// On any context, and though nothing is in flight after the loss is acknowledged.
 #[test]
 fn m19_a_scope_tells_that_what_it_was_to_bring_does_not_come_any_more() {
     for issue in ISSUES {
@@ -278,7 +282,7 @@ fn m19_a_scope_tells_that_what_it_was_to_bring_does_not_come_any_more() {
                     cut_off(world);
                     before = asked.calls();
                     assert_eq!(world.acknowledge_lost(), [1]);
-                    // What orders tells nothing that a quiet has to tell.
+                    // A fence reports no failure that a quiet has to report.
                     context.fence()
                 });
                 is_lost(ended);
@@ -291,7 +295,7 @@ fn m19_a_scope_tells_that_what_it_was_to_bring_does_not_come_any_more() {
     }
 }
 
-/// What had come before the loss was known has come.
+/// Data that arrived before the loss was known count.
 #[test]
 fn m19_a_scope_whose_data_came_before_the_loss_is_complete() {
     beside_a_living_pe(|world, x| {
@@ -309,8 +313,8 @@ fn m19_a_scope_whose_data_came_before_the_loss_is_complete() {
     });
 }
 
-/// A quiet that has failed of a loss has told what did not come: once it is acknowledged, quiets are as
-/// ever.
+/// A quiet that has failed by a loss has reported the data that did not arrive: once it is acknowledged, quiets are
+/// as ever.
 #[test]
 fn m19_a_loss_that_a_quiet_has_told_is_not_told_again_when_it_is_acknowledged() {
     beside_a_living_pe(|world, x| {
@@ -329,7 +333,7 @@ fn m19_a_loss_that_a_quiet_has_told_is_not_told_again_when_it_is_acknowledged() 
     });
 }
 
-/// The blocks before the one that meets the loss were posted, and may be under way.
+/// The blocks before the one that meets the loss were posted, and may be in flight.
 #[test]
 fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() {
     beside_a_living_pe(|world, x| {
@@ -351,7 +355,7 @@ fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() 
 /// A call that lends its buffer until it returns.
 type Blocking = fn(&Context<'_>, Sym<u64>) -> Result<()>;
 
-/// A get, of one piece or of blocks, a put, and a fetching atomic, out of which something panics while they are under way.
+/// A get, of one chunk or of blocks, a put, and a fetching atomic, each of which panics with operations in flight.
 #[test]
 fn m16_a_call_that_panics_has_its_lane_dropped_before_its_memory_is_the_callers_again() {
     let calls: [Blocking; 4] = [
@@ -386,7 +390,7 @@ fn m16_a_call_that_panics_has_its_lane_dropped_before_its_memory_is_the_callers_
     }
 }
 
-/// Nor is the error told twice.
+/// The error is not reported twice, either.
 #[test]
 fn m19_a_context_that_cannot_be_completed_is_not_waited_for_twice() {
     beside_a_living_pe(|world, x| {

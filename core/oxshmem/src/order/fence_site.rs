@@ -19,7 +19,7 @@ pub enum FenceSite {
     FenceLane,
     /// `fence`: a flush of an ordered lane, because later operations may use another path to the
     /// same PE (M17).
-    FenceOtherWay,
+    FenceOtherPath,
     /// `quiet`: mapped stores are performed (M19).
     QuietStores,
     /// `quiet`: a flush of every lane with operations in flight (M19, M27).
@@ -56,7 +56,7 @@ impl FenceSite {
         FenceSite::FenceStores,
         FenceSite::FenceLoads,
         FenceSite::FenceLane,
-        FenceSite::FenceOtherWay,
+        FenceSite::FenceOtherPath,
         FenceSite::QuietStores,
         FenceSite::QuietLane,
         FenceSite::Signal,
@@ -83,10 +83,10 @@ impl FenceSite {
             FenceSite::FenceLoads | FenceSite::Read | FenceSite::Wait | FenceSite::Arrived => {
                 Ordering::Acquire
             }
-            // Fetch: also a swap before a later fetch, which acquire and release do not give.
+            // Fetch: also orders a swap before a later fetch, which acquire and release do not.
             FenceSite::QuietStores | FenceSite::Fetch => Ordering::SeqCst,
             FenceSite::FenceLane
-            | FenceSite::FenceOtherWay
+            | FenceSite::FenceOtherPath
             | FenceSite::QuietLane
             | FenceSite::SignalLane
             | FenceSite::ReadLane

@@ -24,8 +24,8 @@ impl OpSet {
     /// Messages, which the target's CPU serves, on host memory alone.
     const MESSAGE: u8 = 16;
 
-    pub(crate) fn of(class: OpKind, kind: MemoryKind) -> Self {
-        let bit = match class {
+    pub(crate) fn of(op: OpKind, kind: MemoryKind) -> Self {
+        let bit = match op {
             OpKind::Put => Self::PUT,
             OpKind::Atomic => Self::ATOMIC,
             OpKind::Message => return OpSet(Self::MESSAGE),
@@ -41,8 +41,8 @@ impl OpSet {
         self.0 |= other.0;
     }
 
-    pub(crate) fn has(self, class: OpKind, kind: MemoryKind) -> bool {
-        self.0 & OpSet::of(class, kind).0 != 0
+    pub(crate) fn has(self, op: OpKind, kind: MemoryKind) -> bool {
+        self.0 & OpSet::of(op, kind).0 != 0
     }
 
     /// Whether there are messages in it, and nothing else.
@@ -56,7 +56,7 @@ impl OpSet {
             .into_iter()
             .flat_map(|kind| [(OpKind::Put, kind), (OpKind::Atomic, kind)])
             .chain([(OpKind::Message, MemoryKind::Host)])
-            .filter(move |(class, kind)| self.has(*class, *kind))
+            .filter(move |(op, kind)| self.has(*op, *kind))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who is lost, and the tables that must not lead to them any more.
+//! The liveness of PEs, and the tables that must not lead to lost ones any more.
 
 use std::any::Any;
 use std::fmt;
@@ -8,30 +8,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Peer, PeerWords, Tables, table};
 
-// What is known of a PE's end, as bits; none of them while it lives.
-/// The bootstrap told that it died: every PE hears so.
+// The states of a PE's end, as bits; none of them while it lives.
+/// The bootstrap reported that it died: every PE gets that report.
 const DIED: u32 = 1;
-/// The bootstrap told that it left in order: it was through with finalize, so every PE had arrived there.
+/// The bootstrap reported that it left in order: it was through with finalize, so every PE had arrived there.
 const LEFT: u32 = 2;
-/// No way leads there any more: after one of these, or because this PE alone found that it cannot be reached, or was
-/// told so by that PE.
+/// No path leads there any more: after one of these, or because this PE alone found that it cannot be reached, or was
+/// notified so by that PE.
 const LOST: u32 = 4;
-/// The program knows.
+/// The program has acknowledged its loss.
 const ACKNOWLEDGED: u32 = 8;
 
-/// What a PE's contexts share: who is lost, and where every PE's heap is mapped. PEs are numbered as in
+/// The state that a PE's contexts share: the lost PEs, and the mappings of every PE's heap. PEs are numbered as in
 /// the world.
 pub(crate) struct Liveness {
     state: Box<[AtomicU32]>,
     any: AtomicBool,
-    /// How often losses were acknowledged.
+    /// The number of acknowledgements.
     acknowledged: AtomicU32,
     /// The default context's table.
     peers: Arc<[Peer]>,
     words: Arc<[PeerWords]>,
     /// The other contexts'.
     others: Mutex<Vec<ContextTable>>,
-    /// What keeps each base mapped.
+    /// The owners that keep each base mapped.
     _keep: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -49,17 +49,13 @@ impl fmt::Debug for Liveness {
 }
 
 impl Liveness {
-    pub(super) fn new(
-        (peers, words): (Arc<[Peer]>, Arc<[PeerWords]>),
-        count: usize,
-        keep: Vec<Arc<dyn Any + Send + Sync>>,
-    ) -> Self {
+    pub(super) fn new(tables: &Tables, keep: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         Liveness {
-            state: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            state: (0..tables.count).map(|_| AtomicU32::new(0)).collect(),
             any: AtomicBool::new(false),
             acknowledged: AtomicU32::new(0),
-            peers,
-            words,
+            peers: Arc::clone(&tables.peers),
+            words: Arc::clone(&tables.words),
             others: Mutex::default(),
             _keep: keep,
         }
@@ -74,7 +70,7 @@ impl Liveness {
         self.state.len()
     }
 
-    /// Where a PE's heap is mapped, if it is.
+    /// The base of a PE's heap.
     pub(super) fn base(&self, pe: usize) -> Option<&AtomicPtr<u8>> {
         Some(&self.peers.get(pe)?.base)
     }
@@ -84,9 +80,9 @@ impl Liveness {
         Some(&self.words.get(pe)?.0)
     }
 
-    /// A table for another context. From here on a loss reaches it.
-    pub(super) fn table_of(&self, members: Option<&Arc<[u32]>>) -> Tables {
-        // Before the bases are read: a loss that is found later cuts the new table, too.
+    /// The tables of another context. From here on a loss reaches them.
+    pub(super) fn tables_of(&self, members: Option<&Arc<[u32]>>) -> Tables {
+        // Before the bases are read: a loss that is found later unmaps the new tables, too.
         let mut others = self.others();
         let bases = |pe: usize| {
             let load = |base: Option<&AtomicPtr<u8>>| {
@@ -99,8 +95,8 @@ impl Liveness {
             Some(members) => members.iter().map(|&pe| bases(pe as usize)).collect(),
         });
         others.push(ContextTable {
-            peers: Arc::downgrade(&made.0),
-            words: Arc::downgrade(&made.1),
+            peers: Arc::downgrade(&made.peers),
+            words: Arc::downgrade(&made.words),
             members: members.cloned(),
         });
         made
@@ -113,8 +109,8 @@ impl Liveness {
         others.retain(|other| !std::ptr::addr_eq(other.peers.as_ptr(), ended));
     }
 
-    /// Notes what the bootstrap told of a PE's end, before any way that leads there is ended, which may take a while:
-    /// whose lane fails meanwhile finds why.
+    /// Notes the bootstrap's report of a PE's end, before any path that leads there is ended, which may take a while:
+    /// a thread whose lane fails meanwhile finds the reason.
     pub(crate) fn note_exit(&self, pe: usize, orderly: bool) {
         if let Some(state) = self.state.get(pe) {
             state.fetch_or(if orderly { LEFT } else { DIED }, Ordering::Release);
@@ -124,7 +120,7 @@ impl Liveness {
     /// Records that a PE is lost. Called from any thread.
     pub(crate) fn mark_lost(&self, pe: usize) {
         if let Some(state) = self.state.get(pe) {
-            // First the reason, then its effect: who finds no base finds why.
+            // First the flag, then its effect: a thread that finds no base finds the flag.
             state.fetch_or(LOST, Ordering::Release);
             self.any.store(true, Ordering::Release);
             self.unmap(pe);
@@ -133,16 +129,16 @@ impl Liveness {
 
     /// Ends the mappings of a PE that was lost.
     fn unmap(&self, pe: usize) {
-        cut(&self.peers, &self.words, pe);
+        unmap(&self.peers, &self.words, pe);
         for other in self.others().iter() {
             let (Some(peers), Some(words)) = (other.peers.upgrade(), other.words.upgrade()) else {
                 continue;
             };
             match &other.members {
-                None => cut(&peers, &words, pe),
+                None => unmap(&peers, &words, pe),
                 Some(members) => {
                     let member = members.iter().position(|&member| member as usize == pe);
-                    member.into_iter().for_each(|at| cut(&peers, &words, at));
+                    member.into_iter().for_each(|at| unmap(&peers, &words, at));
                 }
             }
         }
@@ -156,13 +152,14 @@ impl Liveness {
     pub(crate) fn is_lost(&self, pe: usize) -> bool {
         let lost = self.state(pe) & LOST != 0;
         if lost {
-            // Who has once heard of it meets no mapping afterwards (the loser may not be that far).
+            // A thread that has once seen the loss meets no mapping afterwards (`mark_lost` may not be that far).
             self.unmap(pe);
         }
         lost
     }
 
-    /// Whether the bootstrap has told of its end: every PE hears of it, and it is lost to this one, or is about to be.
+    /// Whether the bootstrap has reported its end: every PE gets that report, and it is lost to this one, or is about to
+    /// be.
     pub(crate) fn exit_is_known(&self, pe: usize) -> bool {
         self.state(pe) & (DIED | LEFT) != 0
     }
@@ -172,7 +169,7 @@ impl Liveness {
         self.state(pe) & (LOST | LEFT) == LOST
     }
 
-    /// Whether the program knows of the PE's loss.
+    /// Whether the program has acknowledged the PE's loss.
     pub(crate) fn is_acknowledged(&self, pe: usize) -> bool {
         self.state(pe) & ACKNOWLEDGED != 0
     }
@@ -203,19 +200,19 @@ impl Liveness {
                 all.push(pe);
             }
         }
-        // After the marks: who sees the count sees them.
+        // After the marks: a thread that sees the count sees them.
         self.acknowledged.fetch_add(1, Ordering::Release);
         all
     }
 
-    /// How often losses were acknowledged.
+    /// The number of acknowledgements.
     pub(crate) fn acknowledgements(&self) -> u32 {
         self.acknowledged.load(Ordering::Acquire)
     }
 }
 
 /// Ends the mapping of a table's entry.
-fn cut(peers: &[Peer], words: &[PeerWords], at: usize) {
+fn unmap(peers: &[Peer], words: &[PeerWords], at: usize) {
     if let (Some(peer), Some(word)) = (peers.get(at), words.get(at)) {
         peer.base.store(null_mut(), Ordering::Release);
         peer.store_base.store(null_mut(), Ordering::Release);

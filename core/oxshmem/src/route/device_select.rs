@@ -1,7 +1,7 @@
-//! Which device of a transport that offers several each PE opens: the nearest to its GPU, or to its
-//! CPUs if it has none, shared out evenly among the PEs of the host to whom several are as near.
+//! The selection of the device that each PE opens, of a transport that offers several: the nearest to its GPU, or to
+//! its CPUs if it has none, shared out evenly among the PEs of the host that have several as near.
 //!
-//! Each PE tells the others how near its devices are ([`Offer`]); from what all have told, each
+//! Each PE publishes how near its devices are ([`Offer`]); from the offers of all, each
 //! computes the same answer for every PE of its host ([`decide`]).
 
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use oxshmem_topo::{CpuSet, Distance, End, Port, PortState, Topology};
 use serde::{Deserialize, Serialize};
 
-/// What a PE tells about the devices of one transport.
+/// A PE's devices of one transport, with their distances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub transport: String,
     pub devices: Vec<String>,
     /// Whether they are GPUs.
     pub gpus: bool,
-    /// How near each device is to the PE's CPUs: the nearest ones have 0, the next 1, and so on.
+    /// The rank of each device by its distance from the PE's CPUs: the nearest ones have 0, the next 1, and so on.
     pub near_cpus: Vec<u16>,
     /// The same for each GPU that the PE may get, by name.
     pub near_gpus: Vec<(String, Vec<u16>)>,
@@ -57,7 +57,7 @@ pub(crate) fn offers(
         .collect()
 }
 
-/// How far a device is, if the topology knows it and it is not down: by its own port, where it names
+/// The distance of a device, if the topology knows it and it is not down: that of its own port, where it names
 /// one.
 pub(crate) fn distance<'a>(
     topology: &'a Topology,
@@ -88,21 +88,25 @@ fn ranks<'a>(
 ) -> Vec<u16> {
     let from = from.into();
     // Unknown ones and those that are down come last: true is more than false.
-    let far = |device: &String| {
+    let distance_of = |device: &String| {
         let known = topology.and_then(|topology| distance(topology, from, device));
         (known.is_none(), known)
     };
-    let far: Vec<_> = devices.iter().map(far).collect();
-    let mut distinct = far.clone();
+    let distances: Vec<_> = devices.iter().map(distance_of).collect();
+    let mut distinct = distances.clone();
     distinct.sort_unstable();
     distinct.dedup();
-    let rank = |far| distinct.binary_search(far).unwrap_or(distinct.len());
-    far.iter()
-        .map(|far| u16::try_from(rank(far)).unwrap_or(u16::MAX))
+    let rank = |distance| {
+        let rank = distinct.binary_search(distance);
+        rank.unwrap_or(distinct.len())
+    };
+    distances
+        .iter()
+        .map(|distance| u16::try_from(rank(distance)).unwrap_or(u16::MAX))
         .collect()
 }
 
-/// What a PE is near to.
+/// The end from which distances are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Cpus,
@@ -130,7 +134,7 @@ pub(crate) fn decide(host: &[&[Offer]]) -> Vec<Vec<Decided>> {
         .iter()
         .map(|offers| vec![nothing.clone(); offers.len()])
         .collect();
-    // GPUs first: what else is chosen may be near them.
+    // GPUs first: other devices may be chosen near them.
     for gpus in [true, false] {
         let mut transports: Vec<&str> = Vec::new();
         for offer in host.iter().flat_map(|offers| offers.iter()) {
@@ -164,7 +168,7 @@ pub(crate) fn decide(host: &[&[Offer]]) -> Vec<Vec<Decided>> {
     all
 }
 
-/// The nearest devices of one of a PE's offers, and to what.
+/// The nearest devices of one of a PE's offers, and the end that they are near to.
 fn nearest<'a>(
     offers: &'a [Offer],
     at: usize,

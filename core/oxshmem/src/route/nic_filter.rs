@@ -1,6 +1,6 @@
-//! What the user says of NICs: `OXSHMEM_NIC` and `OXSHMEM_NIC_MAP`.
+//! The user's choice of NICs: `OXSHMEM_NIC` and `OXSHMEM_NIC_MAP`.
 
-/// Which devices may be chosen, or are.
+/// The devices that may be chosen, or that are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Nics {
     /// Any.
@@ -91,16 +91,17 @@ impl Nics {
                     format!("{transport} has {}", devices.join(", "))
                 };
                 let all: Vec<String> = all.iter().map(list).collect();
-                Err(match all.is_empty() {
-                    true => format!("there is no device {unknown:?}, and no other"),
-                    false => format!("there is no device {unknown:?}: {}", all.join("; ")),
+                Err(if all.is_empty() {
+                    format!("there is no device {unknown:?}, and no other")
+                } else {
+                    format!("there is no device {unknown:?}: {}", all.join("; "))
                 })
             }
         }
     }
 
-    /// Which of a transport's devices may be chosen, for each. A transport of which a list names
-    /// nothing is not meant by it.
+    /// For each of a transport's devices, whether it may be chosen. A list that names none of a transport's devices
+    /// does not concern it.
     pub(crate) fn allows(&self, devices: &[String]) -> Vec<bool> {
         let named = |device: &String, names: &[String]| names.iter().any(|n| is_called(device, n));
         match self {

@@ -1,27 +1,27 @@
-//! The compact result of choosing routes: what each operation towards a PE looks at.
+//! The paths to a PE: the compact result of route selection, which each operation reads.
 
 use oxshmem_transport::MemoryKind;
 
-/// How one kind of operation reaches one kind of memory at one PE. The number is the index of the
+/// The path of one kind of operation to one kind of memory at one PE. The number is the index of the
 /// opened transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Path {
     /// Not at all: there is no such memory there, or nothing that reaches it.
     None,
     /// By this PE's CPU, in memory that this transport mapped here or simulates as mapped;
-    /// [`Way::OWN`] where it is this PE's own memory and no transport is involved.
+    /// [`Path::OWN`] where it is this PE's own memory and no transport is involved.
     Mapped(u8),
     /// By operations on this transport's lane.
     Lane(u8),
     /// By messages on this transport's lane, which the CPU of the PE serves: atomics only.
     Message(u8),
-    /// By way of the PE's host memory and its own process, which is at its GPU's: GPU memory only. One's
+    /// Through the PE's host memory, by its process, which copies to and from its GPU: GPU memory only. A PE's
     /// own needs no host memory.
     Staged,
 }
 
 impl Path {
-    /// The number in [`Way::Mapped`] of memory that is mapped without a transport.
+    /// The number in [`Path::Mapped`] of memory that is mapped without a transport.
     pub(crate) const OWN: u8 = u8::MAX;
 
     /// The index of the transport, whose lane can carry the operation too if the memory is mapped.
@@ -38,7 +38,7 @@ impl Path {
     }
 }
 
-/// The ways to one PE. Puts and gets may take another than atomics: those need a transport that
+/// The paths to one PE. Atomics may take another than puts and gets: they need a transport that
 /// performs them as a CPU does (M28, M29) or takes a message to the CPU that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PeerPaths {
@@ -46,12 +46,12 @@ pub(crate) struct PeerPaths {
     pub host_atomics: Path,
     pub gpu: Path,
     pub gpu_atomics: Path,
-    /// Of atomics on words of host memory that belong to NICs.
+    /// The path of atomics on words of host memory that belong to NICs.
     pub nic: Path,
 }
 
 impl PeerPaths {
-    /// No way at all.
+    /// No path at all.
     pub(crate) const NONE: PeerPaths = PeerPaths {
         host: Path::None,
         host_atomics: Path::None,
@@ -60,7 +60,7 @@ impl PeerPaths {
         nic: Path::None,
     };
 
-    /// That of puts and gets.
+    /// The path of puts and gets.
     #[inline]
     pub(crate) fn copies(&self, kind: MemoryKind) -> Path {
         match kind {
@@ -69,7 +69,7 @@ impl PeerPaths {
         }
     }
 
-    /// That of atomics.
+    /// The path of atomics.
     #[inline]
     pub(crate) fn atomics(&self, kind: MemoryKind) -> Path {
         match kind {

@@ -1,4 +1,4 @@
-//! Reasons in words, each text and each list of texts kept once.
+//! The reasons of route selection in words: each text and each list of texts kept once.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::RouteCandidate;
 
 /// A text's number.
 type Text = u32;
-/// Transports' names with what they answered.
+/// Transports' names with their answers.
 type List = Box<[(Text, Text)]>;
 
 /// All lists of reasons, by number.
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn equal_lists_are_kept_once_and_come_back_as_given() {
         let mut interner = Interner::default();
-        let near = [("a", "chosen")];
-        let far = [("a", "another host"), ("b", "chosen")];
-        let numbers: Vec<u32> = [&near[..], &far, &near, &far, &[]]
+        let local = [("a", "chosen")];
+        let remote = [("a", "another host"), ("b", "chosen")];
+        let numbers: Vec<u32> = [&local[..], &remote, &local, &remote, &[]]
             .iter()
             .map(|list| interner.list(list))
             .collect();
@@ -96,8 +96,8 @@ mod tests {
             list.map(|c| (c.transport, c.answer)).collect()
         };
         let owned = |(a, b): &(&str, &str)| (a.to_string(), b.to_string());
-        assert_eq!(words(1), far.iter().map(owned).collect::<Vec<_>>());
-        assert_eq!(words(0), near.iter().map(owned).collect::<Vec<_>>());
+        assert_eq!(words(1), remote.iter().map(owned).collect::<Vec<_>>());
+        assert_eq!(words(0), local.iter().map(owned).collect::<Vec<_>>());
         assert!(words(2).is_empty() && words(9).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What the user says of routes: `OXSHMEM_ROUTE`.
+//! The user's rules for routes: `OXSHMEM_ROUTE`.
 
 use std::fmt;
 
@@ -89,7 +89,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Why the pair may not use a transport, if it may not. The same for both of them.
+    /// The reason why the pair may not use a transport, if it may not. The same for both PEs.
     pub(crate) fn refuse(&self, pair: Pair<'_>, transport: &str) -> Option<String> {
         let rules = || self.0.iter().filter(|rule| rule.towards.includes(pair));
         let out = rules().find(|rule| rule.not && rule.transport == transport);
@@ -146,7 +146,7 @@ impl fmt::Display for Rule {
             Towards::Remote => write!(f, "remote")?,
             Towards::Pes(first, last) if first == last => write!(f, "{first}")?,
             Towards::Pes(first, last) => write!(f, "{first}-{last}")?,
-            // What would be read as something else is told as it must be written.
+            // An id that would be read as something else is shown as it must be written.
             Towards::Host(host) => match Towards::parse(host) {
                 Ok(Towards::Host(same)) if same == *host => write!(f, "{host}")?,
                 _ => write!(f, "host:{host}")?,

@@ -1,19 +1,19 @@
-//! The choice of a transport towards one PE and one kind of memory: a pure function of what each
-//! transport answers.
+//! The selection of a transport towards one PE and one kind of memory: a pure function of the transports'
+//! answers.
 
 use std::borrow::Cow;
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, MemoryKind, Reach, Width};
 
-use super::Path;
+use super::path::Path;
 use crate::service::AmRequest;
 
-/// What goes before what.
+/// The order of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preference {
     /// Transports in the order given, however they reach the PE.
     AsGiven,
-    /// What maps the memory before what needs a lane; alike ones in the order given.
+    /// Transports that map the memory before those that need a lane; alike ones in the order given.
     Nearest,
 }
 
@@ -21,44 +21,44 @@ pub(crate) enum Preference {
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
     pub name: &'static str,
-    /// Its index among the opened transports, or why it does not come into question.
+    /// Its index among the opened transports, or the reason why it is no candidate.
     pub standing: Result<u8, Cow<'a, str>>,
-    /// What it says of the PE's memory.
+    /// Its answer about the PE's memory.
     pub reach: Reach,
-    /// How atomics go by its lane that are exclusive against CPU instructions.
+    /// The atomics by its lane that are exclusive against CPU instructions.
     pub atomics: ByLane,
 }
 
-/// How a lane does atomics that are exclusive against CPU instructions (M29).
+/// A lane's atomics that are exclusive against CPU instructions (M29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByLane {
-    /// It does not.
+    /// None.
     No,
-    /// Itself: its atomics are of the CPU's level.
+    /// Its own: they are of the CPU's level.
     Itself,
-    /// It takes messages to the PE's CPU.
+    /// Messages to the PE's CPU, which performs them.
     Messages,
 }
 
-/// How an imported region can be used.
+/// The use of an imported region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Imported {
     Mapped,
     Lane,
 }
 
-/// A way, with the answers that led to it: best first, the chosen transport's last.
+/// A path, with the answers that led to it: best first, the chosen transport's last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen<'a> {
-    pub way: Path,
+    pub path: Path,
     pub answers: Vec<(&'static str, Cow<'a, str>)>,
 }
 
 impl Chosen<'_> {
-    /// Where no transport was chosen, and the PE's process copies to and from its GPU's memory for
-    /// others, that is the way; `own` if it is this one.
+    /// Falls back to staging where no transport was chosen and the PE's process copies to and from its GPU's memory
+    /// for others; `own` if that is this PE.
     pub(crate) fn or_staged(&mut self, stages: bool, own: bool) {
-        if self.way != Path::None {
+        if self.path != Path::None {
             return;
         }
         let how = match (stages, own) {
@@ -67,20 +67,20 @@ impl Chosen<'_> {
             (true, false) => "chosen: through host memory, by the PE's process",
         };
         if stages {
-            self.way = Path::Staged;
+            self.path = Path::Staged;
         }
         self.answers.push(("staged", Cow::Borrowed(how)));
     }
 }
 
-/// How a transport's lanes do atomics on memory of a kind as a CPU does. What is not among them can
-/// be made of a compare-swap of the CPU's level; narrower words are asked about with each operation.
+/// The atomics of a transport's lanes on memory of a kind that are as a CPU's. Operations that are not among them
+/// can be made of a compare-swap of the CPU's level; narrower words are checked with each operation.
 pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
     let has = |width| capabilities.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
     let messages = kind == MemoryKind::Host && capabilities.message >= AmRequest::BYTES as u32;
     match (has(Width::W64), has(Width::W32)) {
         (true, true) => ByLane::Itself,
-        // Words of both widths go one way.
+        // Words of both widths take one path.
         _ if messages => ByLane::Messages,
         (true, false) => ByLane::Itself,
         (false, _) => ByLane::No,
@@ -94,9 +94,9 @@ pub(crate) fn has_nic_atomics(capabilities: &Capabilities) -> bool {
         .all(|op| capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic)
 }
 
-/// The ways of puts and gets, and of atomics. `import` makes the memory usable by the candidate with
-/// this index, and says why it cannot; it is asked at most once for each, and only for those that
-/// would be taken.
+/// The paths of puts and gets, and of atomics. `import` makes the memory usable by the candidate with
+/// this index, or gives the reason why it cannot; it is called at most once for each, and only for those that
+/// would be chosen.
 pub(crate) fn choose<'a>(
     preference: Preference,
     candidates: &'a [Candidate<'a>],
@@ -104,7 +104,7 @@ pub(crate) fn choose<'a>(
 ) -> (Chosen<'a>, Chosen<'a>) {
     let mut order: Vec<&'a Candidate<'a>> = candidates.iter().collect();
     if preference == Preference::Nearest {
-        // Only what could be taken moves: a refusal stays where it is told.
+        // Only candidates that could be chosen move: a refusal keeps its place.
         order.sort_by_key(|c| c.standing.is_ok() && c.reach == Reach::Remote);
     }
     let mut imported: Vec<(u8, Result<Imported, String>)> = Vec::new();
@@ -138,15 +138,15 @@ pub(crate) fn choose<'a>(
         let mut answers = Vec::new();
         for candidate in &order {
             match judge(candidate, atomics) {
-                Ok((way, how)) => {
+                Ok((path, how)) => {
                     answers.push((candidate.name, Cow::Borrowed(how)));
-                    return Chosen { way, answers };
+                    return Chosen { path, answers };
                 }
                 Err(why) => answers.push((candidate.name, why)),
             }
         }
-        let way = Path::None;
-        Chosen { way, answers }
+        let path = Path::None;
+        Chosen { path, answers }
     };
     (first(false), first(true))
 }

@@ -23,7 +23,7 @@ fn ports(topology: &Topology) -> Vec<String> {
     topology.nics.iter().map(first).collect()
 }
 
-/// What a PE of this host tells, with a transport for GPUs (or none) and one for NICs.
+/// The offers of a PE of this host, with a transport for GPUs (or none) and one for NICs.
 fn tell(topology: &Topology, cpus: &CpuSet, with_gpus: bool) -> Vec<Offer> {
     let mut transports = vec![
         ("loopback", vec!["memory".to_owned()]),
@@ -51,7 +51,7 @@ fn share(told: &[Vec<Offer>]) -> Vec<Vec<Decided>> {
     decide(&told.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-/// What was decided about one transport: the device's name and the rest.
+/// The decision about one transport: the device's name and the rest.
 fn of<'a>(offers: &'a [Offer], decided: &'a [Decided], transport: &str) -> (&'a str, &'a Decided) {
     let at = offers
         .iter()
@@ -106,7 +106,7 @@ fn on_every_host_the_nearest_are_taken_and_balanced_within_one() {
             let told: Vec<_> = sets.iter().map(|set| tell(&host, set, with_gpus)).collect();
             let decided = share(&told);
             assert_eq!(decided, share(&told));
-            // How many PEs have each device, by what they have to choose among.
+            // The number of PEs of each device, by the set of devices that they choose among.
             let mut loads: BTreeMap<(String, Vec<&str>), BTreeMap<&str, usize>> = BTreeMap::new();
             for ((told, decided), set) in told.iter().zip(&decided).zip(&sets) {
                 for offer in told {
@@ -214,7 +214,7 @@ fn without_a_topology_devices_are_balanced_all_the_same() {
 }
 
 proptest! {
-    /// Whatever hosts' PEs tell, hostile or not, each gets one of its nearest, and those that have
+    /// Whatever offers hosts' PEs make, hostile or not, each gets one of its nearest, and those that have
     /// the same choice get devices within one of each other.
     #[test]
     fn any_offers_are_decided_within_one(
@@ -312,7 +312,7 @@ fn candidates(
 }
 
 /// As [`choose`] where every import succeeds.
-fn ways<'a>(preference: Preference, from: &'a [Candidate<'a>]) -> (Chosen<'a>, Chosen<'a>) {
+fn paths<'a>(preference: Preference, from: &'a [Candidate<'a>]) -> (Chosen<'a>, Chosen<'a>) {
     choose(preference, from, |index| {
         Ok(match from[usize::from(index)].reach {
             Reach::Mapped { .. } => Imported::Mapped,
@@ -339,9 +339,9 @@ fn each_kind_of_memory_takes_the_best_that_reaches_it() {
         (Cuda, false, Path::Lane(2), Path::None),
     ] {
         let from = candidates(&all, kind, same_host);
-        let (puts, adds) = ways(Preference::Nearest, &from);
+        let (puts, adds) = paths(Preference::Nearest, &from);
         assert_eq!(
-            (puts.way, adds.way),
+            (puts.path, adds.path),
             (copies, atomics),
             "{kind} {same_host}"
         );
@@ -351,8 +351,8 @@ fn each_kind_of_memory_takes_the_best_that_reaches_it() {
 #[test]
 fn m29_atomics_take_another_transport_than_puts_where_the_first_lacks_those_of_a_cpu() {
     let from = candidates(&[BRIDGE, LOOPBACK, VERBS], MemoryKind::Host, true);
-    let (puts, adds) = ways(Preference::Nearest, &from);
-    assert_eq!((puts.way, adds.way), (Path::Mapped(0), Path::Mapped(1)));
+    let (puts, adds) = paths(Preference::Nearest, &from);
+    assert_eq!((puts.path, adds.path), (Path::Mapped(0), Path::Mapped(1)));
     assert_eq!(words(&puts), ["bridge: chosen: load/store mapped"]);
     let refused =
         "bridge: its atomics are not exclusive against those of CPUs on the same word (M29)";
@@ -366,13 +366,13 @@ fn m29_atomics_take_another_transport_than_puts_where_the_first_lacks_those_of_a
 fn every_refusal_is_kept_with_its_reason() {
     let mut from = candidates(&[NVLINK, LOOPBACK, VERBS], MemoryKind::Host, false);
     from[0].standing = Err("no driver".into());
-    let (puts, adds) = ways(Preference::Nearest, &from);
+    let (puts, adds) = paths(Preference::Nearest, &from);
     let common = ["nvlink: no driver", "loopback: another host"];
     assert_eq!(
         words(&puts),
         [&common[..], &["verbs: chosen: lane"]].concat()
     );
-    assert_eq!(adds.way, Path::None);
+    assert_eq!(adds.path, Path::None);
     assert_eq!(words(&adds)[..2], common);
     assert!(words(&adds)[2].contains("M29"));
 }
@@ -384,18 +384,18 @@ fn m29_atomics_take_a_message_where_no_lane_does_them_as_a_cpu() {
         ..stand_in
     };
     let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, false);
-    let (puts, adds) = ways(Preference::Nearest, &from);
-    assert_eq!((puts.way, adds.way), (Path::Lane(1), Path::Message(1)));
+    let (puts, adds) = paths(Preference::Nearest, &from);
+    assert_eq!((puts.path, adds.path), (Path::Lane(1), Path::Message(1)));
     assert_eq!(
         words(&adds),
         ["loopback: another host", "verbs: chosen: active messages"]
     );
     let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, true);
-    assert_eq!(ways(Preference::Nearest, &from).1.way, Path::Mapped(0));
+    assert_eq!(paths(Preference::Nearest, &from).1.path, Path::Mapped(0));
     // A mapping is no reason to use a CPU's instructions where the transport's atomics are no CPU's.
     let from = candidates(&[messages(BRIDGE)], MemoryKind::Host, true);
-    let (puts, adds) = ways(Preference::Nearest, &from);
-    assert_eq!((puts.way, adds.way), (Path::Mapped(0), Path::Message(0)));
+    let (puts, adds) = paths(Preference::Nearest, &from);
+    assert_eq!((puts.path, adds.path), (Path::Mapped(0), Path::Message(0)));
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn what_cannot_be_imported_gives_way_to_the_next() {
             _ => Ok(Imported::Lane),
         }
     });
-    assert_eq!((puts.way, adds.way), (Path::Lane(1), Path::None));
+    assert_eq!((puts.path, adds.path), (Path::Lane(1), Path::None));
     assert_eq!(
         words(&puts),
         ["loopback: no descriptor came", "verbs: chosen: lane"]
@@ -421,9 +421,9 @@ fn what_cannot_be_imported_gives_way_to_the_next() {
 #[test]
 fn the_order_that_a_user_gives_goes_before_nearness() {
     let from = candidates(&[VERBS, LOOPBACK], MemoryKind::Host, true);
-    assert_eq!(ways(Preference::AsGiven, &from).0.way, Path::Lane(0));
-    let (puts, _) = ways(Preference::Nearest, &from);
-    assert_eq!(puts.way, Path::Mapped(1));
+    assert_eq!(paths(Preference::AsGiven, &from).0.path, Path::Lane(0));
+    let (puts, _) = paths(Preference::Nearest, &from);
+    assert_eq!(puts.path, Path::Mapped(1));
 }
 
 #[test]

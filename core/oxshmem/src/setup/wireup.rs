@@ -131,18 +131,18 @@ pub(super) fn reach(
             };
             match heap.kind {
                 MemoryKind::Cuda => {
-                    (ways.gpu, ways.gpu_atomics) = (copies.way, atomics.way);
-                    on_gpu = cpu.gpu(copies.way, atomics.way);
+                    (ways.gpu, ways.gpu_atomics) = (copies.path, atomics.path);
+                    on_gpu = cpu.gpu(copies.path, atomics.path);
                     (whys.gpu, whys.gpu_atomics) = (why(&copies), why(&atomics));
                 }
                 _ => {
-                    (ways.host, ways.host_atomics) = (copies.way, atomics.way);
+                    (ways.host, ways.host_atomics) = (copies.path, atomics.path);
                     if means.nics {
                         ways.nic = means.nic_way(heap, pair, &peer, keys, &mut cpu);
                     }
                     means.import_askers(heap, &peer, keys, &mut cpu);
                     (whys.host, whys.host_atomics) = (why(&copies), why(&atomics));
-                    host = cpu.by(copies.way, atomics.way);
+                    host = cpu.by(copies.path, atomics.path);
                 }
             }
         }
@@ -335,12 +335,12 @@ impl Mappings {
         copies: &mut Chosen<'a>,
         atomics: &mut Chosen<'a>,
     ) {
-        let simulated = [copies.way, atomics.way]
+        let simulated = [copies.path, atomics.path]
             .into_iter()
             .find(|way| matches!(self.access(*way), Some(Access::Simulated(_))));
         for chosen in [copies, atomics] {
-            if chosen.way == Path::None {
-                chosen.way = simulated.unwrap_or(Path::Mapped(Path::OWN));
+            if chosen.path == Path::None {
+                chosen.path = simulated.unwrap_or(Path::Mapped(Path::OWN));
                 chosen.answers.push(("self", "chosen: own memory".into()));
             }
         }

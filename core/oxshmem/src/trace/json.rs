@@ -32,7 +32,7 @@ impl Write for Escaped<'_, '_> {
     }
 }
 
-/// What is said once of a PE or one of its tracks, and not of a moment.
+/// An event about a PE or one of its tracks, and not of a moment.
 pub(super) fn about(pe: usize, track: u64, what: &str, args: fmt::Arguments<'_>) -> String {
     format!("{{\"ph\":\"M\",\"pid\":{pe},\"tid\":{track},\"name\":\"{what}\",\"args\":{{{args}}}}}")
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::Op;
 
-use super::{SHORT, Trace, Track, now};
+use super::{Interval, SHORT, Trace, Track, now};
 
 /// The most operations between two writes of the counts.
 const OFTEN: u64 = 4096;
@@ -104,7 +104,11 @@ impl Drop for Operation<'_> {
             name, bytes, pe, ..
         } = *self;
         let args = format_args!("\"PE\":{pe},\"bytes\":{bytes}");
-        trace.span(*track, ("operation", &name), (self.since, until), args);
+        let times = Interval {
+            since: self.since,
+            until,
+        };
+        trace.span(*track, "operation", &name, times, args);
         self.counters.write_counts(until);
     }
 }
@@ -183,8 +187,9 @@ impl LaneCounters {
             let operations = done.operations();
             self.trace.span(
                 self.track,
-                ("under way", &format_args!("{operations} under way")),
-                (since, until),
+                "under way",
+                &format_args!("{operations} under way"),
+                Interval { since, until },
                 format_args!("{done}"),
             );
             self.write_counts(until);

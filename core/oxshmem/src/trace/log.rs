@@ -1,7 +1,7 @@
-//! The lines of one PE on their way to its host's file.
+//! The lines of one PE before they are in its host's file.
 //!
 //! A file is one JSON array. Its first line opens the array and has an event; every other line begins with
-//! the comma that parts it from what is before it: so at any moment only the closing bracket is missing, and
+//! the comma that separates it from the line before: so at any moment only the closing bracket is missing, and
 //! that may be, in this format. PEs write whole lines, in one call, at the file's end; only where the kernel
 //! stops such a call midway, as on a disk that gets full, half a line remains.
 
@@ -13,22 +13,22 @@ use std::path::PathBuf;
 use super::now;
 use crate::report;
 
-/// What is kept in memory until it is written, in bytes.
+/// The buffer of lines that are not written yet, in bytes.
 const BUFFER: usize = 64 << 10;
 /// Longer than any line.
 const LINE: usize = 4 << 10;
-/// What is in memory is written after this, when the next line comes or a wait lasts; in nanoseconds.
+/// The time after which buffered lines are written, when the next line comes or a wait lasts; in nanoseconds.
 const PERIOD: u64 = 1_000_000_000;
-/// Of one PE, in bytes: as much as viewers bear.
-const MOST: usize = 64 << 20;
+/// The most bytes of one PE: as much as viewers bear.
+const MAX_BYTES: usize = 64 << 20;
 
 pub(super) struct Log {
     text: Vec<u8>,
     /// None after a failure, and at the end.
     file: Option<File>,
     path: PathBuf,
-    /// Bytes that may come yet.
-    room: usize,
+    /// The rest of [`MAX_BYTES`].
+    credits: usize,
     left_out: u64,
     written_at: u64,
 }
@@ -39,7 +39,7 @@ impl Log {
             text: Vec::with_capacity(BUFFER),
             file: Some(file),
             path,
-            room: MOST,
+            credits: MAX_BYTES,
             left_out: 0,
             written_at: now(),
         }
@@ -50,7 +50,7 @@ impl Log {
         if self.file.is_none() {
             return;
         }
-        if self.room < LINE {
+        if self.credits < LINE {
             self.left_out += 1;
             return;
         }
@@ -61,21 +61,21 @@ impl Log {
             self.left_out += 1;
             return;
         }
-        self.room -= self.text.len() - before;
+        self.credits -= self.text.len() - before;
         if self.text.len() + LINE > BUFFER {
             self.write();
         }
         self.write_in_time();
     }
 
-    /// Writes what has been in memory for some time.
+    /// Writes the buffered lines if they have been in memory for some time.
     pub(super) fn write_in_time(&mut self) {
         if now().saturating_sub(self.written_at) > PERIOD {
             self.write();
         }
     }
 
-    /// Writes what is in memory.
+    /// Writes the buffered lines.
     pub(super) fn write(&mut self) {
         self.written_at = now();
         let Some(mut file) = self.file.as_ref() else {
@@ -92,7 +92,7 @@ impl Log {
         }
     }
 
-    /// Writes what is left, and says what was left out.
+    /// Writes the last lines, and reports the events that were left out.
     pub(super) fn end(&mut self) {
         self.write();
         self.file = None;
@@ -102,7 +102,7 @@ impl Log {
                 "{left_out} events of this PE are not in the trace {}: a PE's part has {} MiB at most; \
                  trace a shorter run",
                 self.path.display(),
-                MOST >> 20
+                MAX_BYTES >> 20
             ));
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn memory_and_file_have_limits_and_what_is_beyond_is_counted() {
         let mut log = log("/dev/null");
-        log.room = 2 * LINE;
+        log.credits = 2 * LINE;
         let long = "x".repeat(LINE / 2);
         for _ in 0..10 {
             log.line(format_args!("{long}"));

@@ -1,4 +1,4 @@
-//! How the PEs of a job begin a trace.
+//! The start of a trace by the PEs of a job.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -12,9 +12,9 @@ use oxshmem_bootstrap::{Bootstrap, exchange};
 use super::json::{Quoted, about};
 use super::log::Log;
 use super::{Trace, now};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// Begins the trace that was asked for, if one was; `hosts` says which host each PE is on. Collective. A
+/// Begins the trace that the user wants, if any; `hosts` gives the host of each PE. Collective. A
 /// host's first PE makes its file anew; if one cannot, none goes on.
 pub(crate) fn open(
     bootstrap: &dyn Bootstrap,
@@ -38,19 +38,20 @@ pub(crate) fn open(
     let path = after_others(path, before.unwrap_or(0));
 
     let all_here = (0..hosts.len()).filter(|&pe| hosts.get(pe) == here);
-    let made = match leads {
-        true => create(&path, all_here).map_err(|error| error.to_string()),
-        false => Ok(()),
+    let made = if leads {
+        create(&path, all_here).map_err(|error| error.to_string())
+    } else {
+        Ok(())
     };
-    together(bootstrap, &path, made)?;
-    // All come from there at about the same time, which is the beginning on every host.
+    agree(bootstrap, &path, made)?;
+    // All PEs leave that exchange at about the same time, which is the beginning on every host.
     let began = now();
     let append = open_to_write(&path, File::options().append(true));
     let (file, opened) = match append {
         Ok(file) => (Some(file), Ok(())),
         Err(error) => (None, Err(error.to_string())),
     };
-    together(bootstrap, &path, opened)?;
+    agree(bootstrap, &path, opened)?;
     let clocks: Vec<u64> = exchange(bootstrap, &began)?;
     let on_this = clocks
         .iter()
@@ -69,7 +70,7 @@ pub(crate) fn open(
     }))
 }
 
-/// How often this process has begun this file before.
+/// The number of times that this process has begun this file before.
 fn times_used(path: &Path) -> u32 {
     static USED: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
     let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +130,7 @@ fn open_to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// One PE's failure is every PE's. Collective.
-fn together(bootstrap: &dyn Bootstrap, path: &Path, mine: Result<(), String>) -> Result<()> {
+fn agree(bootstrap: &dyn Bootstrap, path: &Path, mine: Result<(), String>) -> Result<()> {
     let bad = |why: String| Error::Config {
         name: "OXSHMEM_TRACE".into(),
         value: path.display().to_string(),
@@ -147,8 +148,8 @@ fn together(bootstrap: &dyn Bootstrap, path: &Path, mine: Result<(), String>) ->
     }
 }
 
-/// The file of one host: `%h` in the name stands for its number. Where there are several and the name does
-/// not say where that goes, it comes before the name's extension.
+/// The file of one host: `%h` in the name stands for its number. Where there are several and the name has
+/// no such place, it comes before the name's extension.
 fn of_host(wanted: &Path, number: usize, hosts: usize) -> PathBuf {
     let name = wanted.to_string_lossy();
     if name.contains("%h") {

@@ -189,7 +189,7 @@ impl CollectiveCall<'_> {
         };
         for rank in (0..team.members.len()).filter(|rank| *rank != me) {
             if let Some(span) = self.context.peers.span(word, team.members.pe(rank)) {
-                span.expect_store();
+                span.prefetch_write();
             }
         }
     }
@@ -328,7 +328,7 @@ impl CollectiveCall<'_> {
         if let Ok(word) = team.word(epoch, SyncSlot { index, member })
             && let Some(span) = self.context.peers.span(word, self.context.my_pe())
         {
-            span.expect_load();
+            span.prefetch_read();
         }
     }
 

@@ -1,17 +1,18 @@
-//! A GPU heap's memory, as its process gets at it.
+//! The access of a process to its GPU heap's memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_cuda::{DevicePtr, Segment};
 use oxshmem_transport::{AtomicOp, Width};
 
-use super::{Engine, Gpu};
-use crate::GpuAccess;
+use super::Gpu;
+use super::copy_engine::Engine;
+use crate::gpu::memory::GpuAccess;
 
-/// A GPU heap's memory, as its process gets at it.
+/// The access of a process to its GPU heap's memory.
 #[derive(Debug)]
 pub(crate) struct CudaAccess {
-    /// Locked after the engine. While it is, what is committed stays.
+    /// Locked after the engine. While it is locked, committed memory stays.
     segment: Arc<Mutex<Segment>>,
     gpu: Gpu,
 }
@@ -88,7 +89,7 @@ impl GpuAccess for CudaAccess {
         }
         self.run(offset, width.bytes(), |engine, word| {
             // SAFETY: the word is aligned, and its bytes are as in `write`.
-            unsafe { engine.atomic(word, (op, width), operands) }
+            unsafe { engine.atomic(word, op, width, operands) }
         })
     }
 }

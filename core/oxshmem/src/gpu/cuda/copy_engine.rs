@@ -1,4 +1,4 @@
-//! How a process copies between host memory and its own GPU's: by a stream of its own, through
+//! A process's copies between host memory and its own GPU's: by a stream of its own, through
 //! page-locked memory, one call at a time.
 
 use std::fmt;
@@ -12,9 +12,9 @@ use oxshmem_transport::{AtomicOp, Width};
 
 /// Bytes of each half of the page-locked memory: one is filled while the other is copied.
 pub(super) const HALF: usize = 256 << 10;
-/// How long a copy or an atomic may take: much longer than any does, but where the GPU has failed or is
+/// The time limit of a copy or an atomic: much longer than any takes, but where the GPU has failed or is
 /// held by kernels that fill it. Then the call fails, and so do those after it until the stream is idle
-/// again: what was given up may still be done till then.
+/// again: the cancelled work may still be done till then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process's copies to and from one GPU.
@@ -24,21 +24,21 @@ pub(crate) struct Engine {
     kernels: Arc<Kernels>,
     /// Both halves; atomics' results are at its start.
     pinned: Pinned,
-    /// How long it waits for its work.
+    /// The time limit of its work.
     pub(super) patience: Duration,
-    /// Why work may be under way that nobody waits for: it has the memory until the stream is idle.
-    behind: Option<String>,
+    /// The reason why cancelled work may still run: it holds the memory until the stream is idle.
+    cancelled: Option<String>,
 }
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("behind", &self.behind)
+            .field("behind", &self.cancelled)
             .finish_non_exhaustive()
     }
 }
 
-/// The pieces of a copy: each one's place and length.
+/// The pieces of a copy: each one's offset and length.
 fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..len).step_by(HALF);
     starts.map(move |at| (at, HALF.min(len - at)))
@@ -51,27 +51,27 @@ impl Engine {
             kernels: Arc::clone(kernels),
             pinned: Pinned::new(context, 2 * HALF, &PinnedOptions::default())?,
             patience: PATIENCE,
-            behind: None,
+            cancelled: None,
         })
     }
 
-    /// Runs work, when none is under way that was given up. A GPU that has failed stays so.
+    /// Runs work, once no cancelled work is left. A GPU that has failed stays so.
     fn run<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R, String>) -> Result<R, String> {
         let context = self.stream.context().clone();
         // The program's other threads may be capturing.
         context.beside_captures(|| {
-            self.catch_up()?;
+            self.await_cancelled()?;
             work(self)
         })
     }
 
-    fn catch_up(&mut self) -> Result<(), String> {
-        let Some(why) = &self.behind else {
+    fn await_cancelled(&mut self) -> Result<(), String> {
+        let Some(why) = &self.cancelled else {
             return Ok(());
         };
         match self.stream.is_idle() {
             Ok(true) => {
-                self.behind = None;
+                self.cancelled = None;
                 Ok(())
             }
             Ok(false) => Err(format!(
@@ -82,12 +82,12 @@ impl Engine {
         }
     }
 
-    /// Waits for what is queued.
-    fn settle(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), String> {
+    /// Waits for the queued work.
+    fn drain(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), String> {
         let done = queued.and_then(|()| self.stream.synchronize_within(self.patience));
         done.map_err(|error| {
             let why = error.to_string();
-            self.behind.insert(why).clone()
+            self.cancelled.insert(why).clone()
         })
     }
 
@@ -115,7 +115,7 @@ impl Engine {
                 let (host, device) = engine.half(index);
                 // Of the copies before, the last but one has this half.
                 if index >= 2 {
-                    engine.settle(Ok(()))?;
+                    engine.drain(Ok(()))?;
                 }
                 // SAFETY: the source is the caller's promise; the half is as long, and no copy uses it.
                 unsafe { oxshmem_heap::copy::copy(host, from.wrapping_add(at), piece) };
@@ -123,10 +123,10 @@ impl Engine {
                 // when this is done.
                 let queued = unsafe { engine.stream.copy(to.add(at), device, piece) };
                 if queued.is_err() {
-                    engine.settle(queued)?;
+                    engine.drain(queued)?;
                 }
             }
-            engine.settle(Ok(()))
+            engine.drain(Ok(()))
         })
     }
 
@@ -147,7 +147,7 @@ impl Engine {
                 // SAFETY: the GPU's bytes are the caller's promise, and the half is read only when this
                 // is done.
                 let queued = unsafe { engine.stream.copy(device, from.add(at), piece) };
-                engine.settle(queued)?;
+                engine.drain(queued)?;
                 // SAFETY: the destination is the caller's promise; the half is as long.
                 unsafe { oxshmem_heap::copy::copy(to.wrapping_add(at), host, piece) };
             }
@@ -164,7 +164,8 @@ impl Engine {
     pub(super) unsafe fn atomic(
         &mut self,
         word: DevicePtr,
-        (op, width): (AtomicOp, Width),
+        op: AtomicOp,
+        width: Width,
         operands: (u64, u64),
     ) -> Result<u64, String> {
         self.run(|engine| {
@@ -175,7 +176,7 @@ impl Engine {
                 let (kernels, stream) = (&engine.kernels, &engine.stream);
                 kernels.atomic(stream, (op, width), word, operands, device)
             };
-            engine.settle(queued)?;
+            engine.drain(queued)?;
             let host = NonNull::new(host).ok_or("page-locked memory at no address")?;
             // SAFETY: page-locked memory is mapped, aligned, and nothing writes it any more.
             Ok(unsafe {
@@ -187,7 +188,7 @@ impl Engine {
         })
     }
 
-    /// Lets a stream go on only after what this one was given, done or given up.
+    /// Lets a stream go on only after this one's work, done or cancelled.
     pub(crate) fn before(&self, stream: &Stream) -> oxshmem_cuda::Result<()> {
         let event = Event::new(stream.context())?;
         self.stream.record(&event)?;

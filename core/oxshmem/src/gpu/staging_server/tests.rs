@@ -1,8 +1,11 @@
+//! The staging server, with requests in any order and PEs that are lost meanwhile.
+
 use std::sync::mpsc;
 use std::time::Duration;
 
 use oxshmem_bootstrap::InProcess;
 use oxshmem_heap::{Segment, SegmentOptions};
+use oxshmem_transport::{AtomicOp, Width};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,19 +17,19 @@ const SLOTS_AT: Slots = Slots {
 const HEAP: usize = 64 << 10;
 const GPU: usize = 1000;
 
-/// What stands for a GPU's memory. A test that locks the gate holds up its copies once they have begun,
-/// of which it hears.
+/// A stand-in for a GPU's memory. A test that locks `copy_lock` holds up its copies once they have begun,
+/// and is notified of that.
 #[derive(Debug)]
 struct Bytes {
     bytes: Mutex<Vec<u8>>,
     begun: mpsc::Sender<()>,
-    gate: Arc<Mutex<()>>,
+    copy_lock: Arc<Mutex<()>>,
 }
 
 impl Bytes {
     fn pass(&self) {
         let _ = self.begun.send(());
-        drop(self.gate.lock().unwrap());
+        drop(self.copy_lock.lock().unwrap());
     }
 
     fn part<R>(
@@ -74,7 +77,7 @@ impl GpuAccess for Bytes {
     }
 }
 
-/// A program's access that has a fault.
+/// A program's access that panics.
 #[derive(Debug)]
 struct Faulty;
 
@@ -92,13 +95,13 @@ impl GpuAccess for Faulty {
     }
 }
 
-/// A stage of PE 0, the others' ears, and the stage's host memory.
+/// The staging server of PE 0, the others' inboxes, and the server's host memory.
 struct Rig {
     stage: Arc<StagingServer>,
     mapping: Arc<Mapping>,
     heard: Vec<mpsc::Receiver<Message>>,
     begun: mpsc::Receiver<()>,
-    gate: Arc<Mutex<()>>,
+    copy_lock: Arc<Mutex<()>>,
     _group: Vec<Arc<dyn Bootstrap>>,
 }
 
@@ -119,11 +122,11 @@ impl Rig {
         segment.commit(HEAP).unwrap();
         let mapping = Arc::clone(segment.mapping());
         let (begin, begun) = mpsc::channel();
-        let gate = Arc::default();
+        let copy_lock = Arc::default();
         let access = Bytes {
             bytes: Mutex::new(vec![0; GPU]),
             begun: begin,
-            gate: Arc::clone(&gate),
+            copy_lock: Arc::clone(&copy_lock),
         };
         let access = Some(Arc::new(access) as Arc<dyn GpuAccess>);
         let stage = StagingServer::new(access, &mapping, &GpuFlushes::default(), &group[0]);
@@ -132,7 +135,7 @@ impl Rig {
             mapping,
             heard,
             begun,
-            gate,
+            copy_lock,
             _group: group,
         }
     }
@@ -148,15 +151,15 @@ impl Rig {
         self.mapping.base().as_ptr().wrapping_add(at)
     }
 
-    /// What a PE is told; an error where it is told nothing.
+    /// The next message to a PE; an error where there is none.
     fn told(&self, pe: u32) -> Result<Message, mpsc::RecvTimeoutError> {
         self.heard[pe as usize - 1].recv_timeout(Duration::from_secs(10))
     }
 
-    /// The slots that a PE has been lent, by the answer to this question.
+    /// The slots that a PE has been lent, by the reply to this request.
     fn lent(&self, pe: u32, number: u64) -> Vec<u8> {
         match self.told(pe).unwrap() {
-            Message::Answer(to, Ok(slots)) if to == number => slots,
+            Message::Reply(to, Ok(slots)) if to == number => slots,
             other => panic!("{other:?}"),
         }
     }
@@ -236,7 +239,7 @@ fn slots_are_lent_in_the_order_asked_and_again_when_given_back() {
     rig.stage.serve(2, 0, StageRequest::Done);
     assert_eq!(rig.lent(5, 50), [2, 3]);
     assert!(rig.hears_nothing(6));
-    // One that is lost gives back what it has.
+    // The slots of a lost PE are free again.
     rig.stage.lost(1);
     assert_eq!(rig.lent(6, 60), [0]);
     assert!(rig.hears_nothing(2), "who gives back is told nothing");
@@ -252,7 +255,7 @@ fn who_waits_no_more_is_lent_nothing() {
     for pe in 5..=7 {
         rig.stage.serve(pe, 2, StageRequest::Take(2));
     }
-    // One gives up, the next dies.
+    // One cancels its request, the next dies.
     rig.stage.serve(5, 0, StageRequest::Done);
     rig.stage.lost(6);
     rig.stage.serve(1, 0, StageRequest::Done);
@@ -278,9 +281,9 @@ fn data_go_between_slot_and_gpu_both_ways() {
     // SAFETY: the slot is mapped, and as long.
     unsafe { oxshmem_heap::copy::copy(rig.slot(0), data.as_ptr(), data.len()) };
     rig.stage.serve(1, 2, StageRequest::In(piece(0, 900, 100)));
-    assert_eq!(rig.told(1), Ok(Message::Answer(2, Ok(Vec::new()))));
+    assert_eq!(rig.told(1), Ok(Message::Reply(2, Ok(Vec::new()))));
     rig.stage.serve(1, 3, StageRequest::Out(piece(1, 950, 50)));
-    assert_eq!(rig.told(1), Ok(Message::Answer(3, Ok(Vec::new()))));
+    assert_eq!(rig.told(1), Ok(Message::Reply(3, Ok(Vec::new()))));
     let mut seen = vec![0; 50];
     // SAFETY: as above.
     unsafe { oxshmem_heap::copy::copy(seen.as_mut_ptr(), rig.slot(1), seen.len()) };
@@ -294,7 +297,7 @@ fn a_slot_is_lent_again_only_when_what_was_copied_for_a_lost_pe_has_ended() {
         rig.stage.serve(1, 1, StageRequest::Take(2));
         assert_eq!(rig.lent(1, 1), [0, 1]);
         std::thread::scope(|threads| {
-            let held = rig.gate.lock().unwrap();
+            let held = rig.copy_lock.lock().unwrap();
             threads.spawn(|| rig.stage.serve(1, 2, make(piece(0, 0, 100))));
             rig.begun.recv_timeout(Duration::from_secs(10)).unwrap();
             // Found by a lane, on another thread.
@@ -316,11 +319,11 @@ fn a_gpu_that_is_held_holds_up_nobody_who_asks_and_what_was_asked_is_done_in_ord
     let rig = Rig::opened(3);
     rig.stage.asked(1, 1, StageRequest::Take(1));
     assert_eq!(rig.lent(1, 1), [0]);
-    let held = rig.gate.lock().unwrap();
+    let held = rig.copy_lock.lock().unwrap();
     let (stage, (told, returned)) = (Arc::clone(&rig.stage), mpsc::channel());
     std::thread::spawn(move || {
         stage.asked(1, 2, StageRequest::In(piece(0, 0, 100)));
-        // Behind the copy, which has the slot.
+        // Queued behind the copy, which has the slot.
         stage.asked(1, 0, StageRequest::Done);
         stage.asked(2, 3, StageRequest::Take(2));
         let _ = told.send(());
@@ -334,7 +337,7 @@ fn a_gpu_that_is_held_holds_up_nobody_who_asks_and_what_was_asked_is_done_in_ord
     );
     drop(held);
     match rig.told(1).unwrap() {
-        Message::Answer(2, Ok(none)) => assert!(none.is_empty()),
+        Message::Reply(2, Ok(none)) => assert!(none.is_empty()),
         other => panic!("{other:?}"),
     }
     assert_eq!(rig.lent(2, 3), [0, 1]);
@@ -345,14 +348,14 @@ fn who_was_lost_before_it_was_served_is_lent_nothing() {
     let rig = Rig::opened(6);
     rig.stage.asked(1, 1, StageRequest::Take(1));
     assert_eq!(rig.lent(1, 1), [0]);
-    let held = rig.gate.lock().unwrap();
+    let held = rig.copy_lock.lock().unwrap();
     rig.stage.asked(1, 2, StageRequest::In(piece(0, 0, 100)));
     rig.begun.recv_timeout(Duration::from_secs(10)).unwrap();
-    // Behind the copy; then its end is heard of, on another thread than the one that copies.
+    // Queued behind the copy; then its loss is reported, on another thread than the one that copies.
     rig.stage.asked(2, 3, StageRequest::Take(2));
     rig.stage.lost(2);
     drop(held);
-    assert_eq!(rig.told(1), Ok(Message::Answer(2, Ok(Vec::new()))));
+    assert_eq!(rig.told(1), Ok(Message::Reply(2, Ok(Vec::new()))));
     rig.stage.asked(1, 0, StageRequest::Done);
     for (pe, slots) in [(3, [0, 1]), (4, [2, 3]), (5, [4, 5]), (1, [6, 7])] {
         rig.stage.asked(pe, 4, StageRequest::Take(2));
@@ -394,11 +397,11 @@ fn who_asks_of_an_access_that_panics_is_told_and_those_behind_are_served() {
     ] {
         stage.asked(1, 2, request);
         match rig.told(1).unwrap() {
-            Message::Answer(2, Err(why)) => assert!(why.ends_with(words), "{why}"),
+            Message::Reply(2, Err(why)) => assert!(why.ends_with(words), "{why}"),
             other => panic!("{other:?}"),
         }
     }
-    // No slot stays behind in what was not ended.
+    // No slot stays lent to a transfer that was not ended.
     stage.asked(1, 0, StageRequest::Done);
     for (pe, slots) in [(2, [0, 1]), (3, [2, 3]), (4, [4, 5]), (5, [6, 7])] {
         stage.asked(pe, 3, StageRequest::Take(2));
@@ -417,7 +420,7 @@ fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
     // SAFETY: the slot is mapped.
     unsafe { oxshmem_heap::copy::store(rig.slot(1), 7_u8) };
     for make in [StageRequest::In, StageRequest::Out] {
-        // Another's, nobody's, one that there is not; too long.
+        // Another PE's, a free one, one that does not exist; too long.
         for (slot, len) in [(1, 1), (2, 1), (8, 1), (255, 1), (0, 4097)] {
             let why = refused(1, make(piece(slot, 0, len)));
             assert!(why.contains("was not lent"), "{why}");
@@ -432,7 +435,7 @@ fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
     assert_eq!(first, [0]);
     // SAFETY: the slot is mapped.
     assert_eq!(unsafe { oxshmem_heap::copy::load(rig.slot(1)) }, 7_u8);
-    // Given back, it is nobody's.
+    // Given back, it is free.
     rig.stage.serve(1, 0, StageRequest::Done);
     assert!(refused(1, StageRequest::In(piece(0, 0, 1))).contains("was not lent"));
 }

@@ -1,4 +1,4 @@
-//! Messages that nobody answers any more.
+//! Messages that get no reply any more.
 
 use std::sync::Arc;
 
@@ -6,11 +6,14 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{MemoryKind, Op};
 
 use super::{LanePeer, SLOTS};
+use crate::context::{Context, ContextOptions};
+use crate::error::{Error, Result};
 use crate::lane::in_flight::Effect;
 use crate::lane::tests::{Fate, beside_living_pes, is_loss_of, watched};
 use crate::lane::{AccessPath, Endpoint};
 use crate::order::{OpKind, OpSet};
-use crate::{Context, ContextOptions, Error, Result, Sym, World};
+use crate::sym::Sym;
+use crate::world::World;
 
 const LOST: usize = 2;
 
@@ -26,7 +29,7 @@ fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
     }
 }
 
-/// As many messages as may be, to a PE that answers none of them.
+/// As many messages as may be pending, to a PE that replies to none of them.
 fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
     let peer = LanePeer {
         call: "test",
@@ -42,11 +45,11 @@ fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
     Ok(())
 }
 
-/// PE 0 of three, where PE 2 owes every answer that may be outstanding; it is cut off, and lives.
+/// PE 0 of three, where PE 2 owes every reply that may be pending; it is disconnected, and lives.
 fn beside_one_that_owes_all(first: impl Fn(&World, Sym<u32>) -> Result<()> + Sync) {
     let builder = World::builder().transports(vec![Arc::new(Tiny::nic())]);
     beside_living_pes(builder, (3, 1), |world, x| {
-        // The ways are connected.
+        // The lanes are connected.
         world.inc(x, 1)?;
         world.inc(x, LOST)?;
         world.quiet()?;
@@ -58,19 +61,19 @@ fn lose(world: &World) {
     (world.shared.report_lost)(LOST as u32);
 }
 
-/// Neither the one that sent them nor another one waits for what cannot come, and all go on.
+/// Neither the sender nor another PE waits for replies that cannot arrive, and all go on.
 #[test]
 fn messages_that_a_lost_pe_owes_hold_up_no_context() {
     beside_one_that_owes_all(|world, x| {
         let other = world.create_context(ContextOptions::NONE)?;
         send_unanswered(world, x)?;
         lose(world);
-        // The one that sent them has yet to hear of it.
+        // The sender has yet to find the loss.
         is_lost(other.inc(x, 1));
         is_lost(world.quiet());
         other.inc(x, 1)?;
         other.quiet()?;
-        // Until the loss is acknowledged a quiet tells that something was not done.
+        // Until the loss is acknowledged a quiet reports that some operations were not done.
         is_lost(world.quiet());
         assert_eq!(world.acknowledge_lost(), [LOST]);
         world.quiet()?;
@@ -83,7 +86,7 @@ fn messages_that_a_lost_pe_owes_hold_up_no_context() {
     });
 }
 
-/// Who sends on without a quiet in between has room at once; the quiet tells.
+/// A context that sends on without a quiet in between has free slots at once; the quiet reports the loss.
 #[test]
 fn a_context_gives_up_its_own_messages_to_a_lost_pe_when_it_needs_room() {
     beside_one_that_owes_all(|world, x| {
@@ -99,13 +102,13 @@ fn a_context_gives_up_its_own_messages_to_a_lost_pe_when_it_needs_room() {
     });
 }
 
-/// What a context that failed leaves unanswered keeps no other from sending.
+/// Messages without replies of a failed context keep no other from sending.
 #[test]
 fn a_context_that_ends_gives_up_its_messages() {
     beside_one_that_owes_all(|world, x| {
         let context = world.create_context(ContextOptions::NONE)?;
         send_unanswered(&context, x)?;
-        // The PE lives, and its way fails.
+        // The PE lives, and its connection fails.
         let why = Error::Argument {
             call: "test",
             what: "the way's failure".into(),
@@ -119,7 +122,7 @@ fn a_context_that_ends_gives_up_its_messages() {
     });
 }
 
-/// An acknowledged loss is no reason to fail a call to another PE: it is told what holds it up.
+/// An acknowledged loss is no reason to fail a call to another PE: the error names the cause.
 #[test]
 fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
     beside_one_that_owes_all(|world, x| {
@@ -137,7 +140,7 @@ fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
     });
 }
 
-/// Puts that were posted with messages whose answers cannot be waited for may still read what they were lent.
+/// Puts that were posted with messages whose replies cannot be awaited may still read the memory that they were lent.
 #[test]
 fn m19_a_quiet_that_cannot_wait_for_answers_leaves_no_put_under_way() {
     beside_one_that_owes_all(|world, x| {

@@ -1,4 +1,4 @@
-//! Ways between PEs that live fail.
+//! Connections that fail between PEs that live.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,9 +11,13 @@ use oxshmem_transport::{Completion, Guarantees, Op, Pe, SignalSupport};
 use oxshmem_weak::{Settings, Weak};
 
 use super::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
+use crate::context::ContextOptions;
+use crate::error::{Error, Result};
 use crate::mapped::HostMemory;
+use crate::sym::Sym;
+use crate::team::Team;
 use crate::testing::spmd_with;
-use crate::{Builder, ContextOptions, Error, Result, Sym, Team, World};
+use crate::world::{Builder, World};
 
 const fn completed(completion: Completion) -> Guarantees {
     Guarantees {
@@ -22,8 +26,8 @@ const fn completed(completion: Completion) -> Guarantees {
     }
 }
 
-/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way. They put, and signal, no
-/// two things in one.
+/// PEs whose lanes copy sources inline, so that no call waits for a word to be on its way. They have no native
+/// put-with-signal.
 fn by_lanes(guarantees: Guarantees) -> Builder {
     let settings = Settings {
         guarantees,
@@ -36,7 +40,7 @@ fn by_lanes(guarantees: Guarantees) -> Builder {
     builder.active_sets().timeout(LIMIT).heap_limit(8 << 20)
 }
 
-/// Waits for others without the library, but that what is posted goes out.
+/// Waits for others without the library, but for the progress of posted operations.
 fn until(world: &World, ready: impl Fn() -> bool) {
     let since = Instant::now();
     while !ready() {
@@ -46,7 +50,7 @@ fn until(world: &World, ready: impl Fn() -> bool) {
     }
 }
 
-/// A few PEs that meet, and do `then`; nobody ends before all have done so.
+/// A few PEs that meet, and do `then`; none ends before all have done so.
 fn together(pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
     together_by(completed(Completion::Placed), pes, then);
 }
@@ -58,7 +62,7 @@ fn together_by(guarantees: Guarantees, pes: usize, then: impl Fn(&World) -> Resu
 fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
     let through = AtomicUsize::new(0);
     let ended = spmd_with(builder, pes, |world| {
-        // The ways are connected, and nobody has anything outstanding when the first of them fails.
+        // The lanes are connected, and nothing is in flight when the first connection fails.
         world.barrier_all()?;
         world.quiet()?;
         world.shared.bootstrap.barrier()?;
@@ -70,11 +74,11 @@ fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()>
     assert_eq!(through.load(Ordering::SeqCst), pes, "{ended:?}");
 }
 
-/// How a lane fails.
+/// The failure of a lane.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
-    /// The way to a PE, which was never answered.
-    Way(Pe),
+    /// The connection to a PE, which never answered.
+    Connection(Pe),
     /// All of it.
     Device,
 }
@@ -82,7 +86,7 @@ enum Failure {
 impl Failure {
     fn error(self) -> oxshmem_transport::Error {
         match self {
-            Failure::Way(pe) => unanswered(pe),
+            Failure::Connection(pe) => unanswered(pe),
             Failure::Device => oxshmem_transport::Error::Os {
                 transport: "watched",
                 call: "poll".into(),
@@ -92,7 +96,7 @@ impl Failure {
     }
 }
 
-/// From here on what a PE's lane is given goes nowhere.
+/// From here on the operations of a PE's lane go nowhere.
 fn swallow(world: &World) -> Arc<Asked> {
     let asked = watched(world);
     asked.decide(|_, _| Fate::Keep);
@@ -107,7 +111,7 @@ fn is_lane_failure<T: std::fmt::Debug>(result: Result<T>) {
 }
 
 fn failures(pe: u32) -> [Failure; 2] {
-    [Failure::Way(Pe(pe)), Failure::Device]
+    [Failure::Connection(Pe(pe)), Failure::Device]
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn a_barrier_ends_where_the_ways_of_both_pes_fail_after_their_words_were_taken()
             asked.after(1, move || failing.fail(failures(other)[device].error()));
             match world.barrier_all() {
                 Err(Error::LaneFailed { .. }) => {}
-                // The other one was first, and has told so.
+                // The other one was first, and has notified this one.
                 lost => is_loss_of(other as usize, lost),
             }
             Ok(())
@@ -136,11 +140,11 @@ fn a_barrier_ends_where_one_word_is_lost_with_its_way() {
                 let asked = swallow(world);
                 let failing = Arc::clone(&asked);
                 asked.after(1, move || failing.fail(failure.error()));
-                // It may hear the other's word before it looks at its lane.
+                // It may see the other's word before it polls its lane.
                 match world.barrier_all() {
                     Ok(()) => is_lane_failure(world.quiet()),
                     Err(Error::LaneFailed { .. }) => {}
-                    // The other one has heard of it, given up, and told so.
+                    // The other one was notified, has aborted, and has notified this one.
                     lost => is_loss_of(1, lost),
                 }
             } else {
@@ -151,7 +155,7 @@ fn a_barrier_ends_where_one_word_is_lost_with_its_way() {
     }
 }
 
-/// Who waits finds it by itself, whatever the other one does.
+/// A PE that waits finds it by itself, whatever the other one does.
 #[test]
 fn a_barrier_ends_where_the_way_fails_to_one_that_has_yet_to_come() {
     for failure in failures(1) {
@@ -172,7 +176,7 @@ fn a_barrier_ends_where_the_way_fails_to_one_that_has_yet_to_come() {
     }
 }
 
-/// Who has heard all computes, and looks at its lanes in whatever it calls next.
+/// A PE that has seen all words computes, and polls its lanes in any later call.
 #[test]
 fn a_barrier_ends_where_the_way_of_one_that_has_returned_from_it_fails() {
     for failure in failures(1) {
@@ -185,9 +189,10 @@ fn a_barrier_ends_where_the_way_of_one_that_has_returned_from_it_fails() {
                 let asked = swallow(world);
                 world.barrier_all()?;
                 asked.fail(failure.error());
-                match waits {
-                    true => world.progress(),
-                    false => is_lane_failure(world.quiet()),
+                if waits {
+                    world.progress();
+                } else {
+                    is_lane_failure(world.quiet());
                 }
                 Ok(())
             });
@@ -195,8 +200,7 @@ fn a_barrier_ends_where_the_way_of_one_that_has_returned_from_it_fails() {
     }
 }
 
-/// What a PE has put into another's memory is its own business: where it has all been completed, a failure is
-/// told to nobody.
+/// Where all operations to a PE have completed, a failure of the connection is reported to no PE.
 #[test]
 fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
     together(2, |world| {
@@ -204,7 +208,7 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
             let asked = watched(world);
             world.barrier_all()?;
             world.quiet()?;
-            asked.fail(Failure::Way(Pe(1)).error());
+            asked.fail(Failure::Connection(Pe(1)).error());
             for endpoint in &world.state.lanes.endpoints {
                 world.progress_endpoint(endpoint);
                 assert!(endpoint.failure_towards(1).is_some());
@@ -218,7 +222,7 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
     });
 }
 
-/// Something for which the library drops a lane itself: what is outstanding there may touch memory that the
+/// A call for which the library drops a lane itself: operations in flight there may touch memory that the
 /// program uses again.
 type Drops = fn(&World, Sym<u64>) -> Result<()>;
 
@@ -268,7 +272,7 @@ fn a_lane_that_is_dropped_is_told_to_who_waits_for_what_was_outstanding_on_it() 
     }
 }
 
-/// A lane that posts operations together is given them late.
+/// A lane that batches operations gets them late.
 #[test]
 fn a_way_that_fails_when_it_is_given_what_was_put_off_is_told_to_who_waits_for_what_went_before() {
     let nics = World::builder().transports(vec![Arc::new(Tiny::nic())]);
@@ -280,7 +284,7 @@ fn a_way_that_fails_when_it_is_given_what_was_put_off_is_told_to_who_waits_for_w
             is_loss_of(0, world.barrier_all());
             return Ok(());
         }
-        // The word of the barrier is accepted, and may never come.
+        // The word of the barrier is accepted, and may never arrive.
         watched(world).decide(|_, _| Fate::Cut);
         let put = world.scope(|scope| scope.put_nbi(x, &[1], 1));
         assert!(matches!(put, Err(Error::Transport(_))), "{put:?}");
@@ -288,7 +292,7 @@ fn a_way_that_fails_when_it_is_given_what_was_put_off_is_told_to_who_waits_for_w
     });
 }
 
-/// One that does not know whether its last word went out says no goodbye.
+/// A PE that does not know whether its last word went out does not leave in order.
 #[test]
 fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
     let run = |world: World| {
@@ -296,7 +300,7 @@ fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
         world.quiet().unwrap();
         if world.my_pe() == 0 {
             watched(&world).decide(|_, op| match op {
-                // What completes its word, which goes nowhere.
+                // The flush that would complete its word, which goes nowhere.
                 Op::Flush => Fate::Refuse,
                 _ => Fate::Keep,
             });
@@ -322,7 +326,7 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
         let (first, read) = (world.my_pe() == 0, Arc::clone(&read));
         watched(world).decide(move |_, op| match op {
             Op::Get { .. } if first => {
-                // When the others have read all: how much and what, of two.
+                // Once the others have read all: lengths and contents, of two.
                 let since = Instant::now();
                 while read.load(Ordering::SeqCst) < 8 && since.elapsed() < LIMIT {
                     std::thread::yield_now();
@@ -341,24 +345,24 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
     });
 }
 
-/// The room that is lent here next.
-fn free_room(world: &World) -> Result<Option<usize>> {
-    Ok(room_of(
+/// The slot that is lent here next.
+fn free_slot(world: &World) -> Result<Option<usize>> {
+    Ok(slot_of(
         world.shared_team().split_strided(0, 1, 1)?.unwrap(),
     ))
 }
 
-/// Where a team of this PE alone is, which ends.
-fn room_of(alone: Team<'_>) -> Option<usize> {
+/// The slot of a team of this PE alone, which ends.
+fn slot_of(alone: Team<'_>) -> Option<usize> {
     let slot = alone.state().slot();
-    // Where a way has failed it cannot be completed.
+    // Where a connection has failed it cannot be completed.
     let _ = alone.destroy();
     slot
 }
 
 /// It does not know whether the others have the team, and write into it.
 #[test]
-fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
+fn the_slot_of_a_split_stays_reserved_where_its_last_arrival_fails() {
     let fails = Fails::default();
     let (made, room) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     together(3, |world| {
@@ -366,18 +370,19 @@ fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
         if world.my_pe() == 0 {
             *fails.lane.lock().unwrap() = Some(asked);
             is_lane_failure(world.team().split_strided(0, 1, 3));
-            assert_ne!(free_room(world)?, Some(room.load(Ordering::SeqCst)));
+            assert_ne!(free_slot(world)?, Some(room.load(Ordering::SeqCst)));
             return Ok(());
         }
         if world.my_pe() == 1 {
-            let mut told = 0;
+            let mut sent = 0;
             asked.decide(move |pe, op| {
                 let word = pe == Pe(0) && matches!(op, Op::Put { .. });
-                told += usize::from(word);
+                sent += usize::from(word);
                 // Its last word to PE 0, which waits.
-                match word && told == 3 {
-                    true => Fate::Keep,
-                    false => Fate::Perform,
+                if word && sent == 3 {
+                    Fate::Keep
+                } else {
+                    Fate::Perform
                 }
             });
         }
@@ -392,7 +397,7 @@ fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
     });
 }
 
-/// What tells a member that something was written for it.
+/// Whether an operation is the signal to a member that data were written for it.
 fn is_flag(op: &Op) -> bool {
     match op {
         Op::Put { from, .. } => from.len == size_of::<u64>(),
@@ -400,26 +405,27 @@ fn is_flag(op: &Op) -> bool {
     }
 }
 
-/// Who fails before the last meeting has not reserved the room, and nobody has the team; who fails in that leaves it
-/// reserved.
+/// A PE that fails before the last meeting has not reserved the slot, and no PE has the team; one that fails in that
+/// leaves it reserved.
 #[test]
 fn a_team_that_members_make_among_themselves_has_room_on_all_or_is_none() {
     for answers in 1..=3 {
         together(3, |world| {
             world.quiet()?;
-            let alone = || world.active_set_team((world.my_pe(), 1, 1)).map(room_of);
+            let alone = || world.active_set_team((world.my_pe(), 1, 1)).map(slot_of);
             let room = alone()?;
             let make = || world.active_set_team((0, 1, 3));
             match world.my_pe() {
                 0 => {
-                    // It says, before each answer, that it has what that is to.
+                    // Before each reply, it signals that it has the request.
                     let mut sent = 0;
                     watched(world).decide(move |pe, op| {
                         let flag = pe == Pe(2) && is_flag(op);
                         sent += usize::from(flag);
-                        match flag && sent == 2 * answers {
-                            true => Fate::Refuse,
-                            false => Fate::Perform,
+                        if flag && sent == 2 * answers {
+                            Fate::Refuse
+                        } else {
+                            Fate::Perform
                         }
                     });
                     let failed = make();
@@ -457,7 +463,7 @@ fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_it
             }
         });
         make()?;
-        asked.fail(Failure::Way(Pe(1)).error());
+        asked.fail(Failure::Connection(Pe(1)).error());
         world.progress();
         Ok(())
     });
@@ -471,11 +477,11 @@ fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
             is_through.store(true, Ordering::SeqCst);
             return Ok(());
         }
-        // It waits for nobody any more who gives it up.
+        // It waits for no PE any more that aborts.
         until(world, || is_through.load(Ordering::SeqCst));
         (world.shared.report_lost)(2);
         if world.my_pe() == 1 {
-            // PE 0 waits for it, and has looked for losses.
+            // PE 0 waits for it, and has checked for losses.
             std::thread::sleep(Duration::from_millis(100));
         }
         let team = world.active_set_team((0, 1, 2))?;
@@ -487,16 +493,16 @@ fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
 #[derive(Default)]
 struct Fails {
     lane: Mutex<Option<Arc<Asked>>>,
-    /// All that PE 0 writes after it is written.
+    /// PE 0 has written all that it writes after its failure.
     over: AtomicBool,
 }
 
 impl Fails {
-    /// One way fails: by the other PE 0 may write.
+    /// One connection fails: by the other PE 0 may write.
     fn now(&self) {
         let lane = self.lane.lock().unwrap().take();
         lane.iter()
-            .for_each(|lane| lane.fail(Failure::Way(Pe(2)).error()));
+            .for_each(|lane| lane.fail(Failure::Connection(Pe(2)).error()));
     }
 }
 
@@ -529,9 +535,9 @@ fn destroyed(second: impl Fn(&World, &Asked, Team<'_>, &Arc<Fails>) + Sync) {
     });
 }
 
-/// Its word would come when the room is another team's.
+/// Its word would arrive when the slot is another team's.
 #[test]
-fn the_room_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_up() {
+fn the_slot_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_up() {
     destroyed(|_, asked, team, fails| {
         let mut kept = false;
         asked.decide(move |pe, _| match pe {
@@ -539,7 +545,7 @@ fn the_room_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_
             Pe(0) if !std::mem::replace(&mut kept, true) => Fate::Keep,
             _ => Fate::Perform,
         });
-        // It has heard all, and says so.
+        // It has seen all words, and signals so.
         let fail = Arc::clone(fails);
         asked.after(3, move || fail.now());
         let ended = team.destroy();
@@ -552,11 +558,11 @@ fn the_room_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_
 fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free() {
     destroyed(|world, asked, team, fails| {
         let words = team.state().words();
-        let mut told = 0;
+        let mut sent = 0;
         asked.decide(move |pe, _| {
-            told += usize::from(pe == Pe(0));
+            sent += usize::from(pe == Pe(0));
             // Its last word to PE 0, which waits.
-            match (pe, told) {
+            match (pe, sent) {
                 (Pe(0), 2) => Fate::Keep,
                 _ => Fate::Perform,
             }
@@ -570,7 +576,7 @@ fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free()
     });
 }
 
-/// The default context's lanes end before what they may use.
+/// The default context's lanes end before the memory that they may use.
 #[test]
 fn the_lanes_of_a_world_end_before_the_rest_of_what_its_contexts_share() {
     let before = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! PEs that leave while others wait for the last word to them to be answered.
+//! PEs that leave while others wait for the completion of their last operation towards them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Device, Domain, Error, Job, Pe, Result, Transport, forward};
 
 use super::{Asked, Fate, LIMIT, watched};
-use crate::World;
 use crate::testing::spmd_with;
+use crate::world::World;
 
-/// Longer than waits for the bootstrap's word take together, and ends.
+/// Longer than all waits for the bootstrap's report together, and finite.
 const SLOW: Duration = Duration::from_millis(2500);
 
-/// Takes long to end the ways to a PE, while its lanes say already that it does not answer.
+/// A transport that takes long to end the paths to a PE, while its lanes report already that it does not answer.
 #[derive(Clone, Debug)]
 struct Slow {
     inner: Tiny,
@@ -26,7 +26,7 @@ struct SlowDomain {
     inner: Arc<dyn Domain>,
 }
 
-// SAFETY: it hands on what it was given, as it was given.
+// SAFETY: every call is forwarded as it is to a transport that keeps the promises.
 unsafe impl Transport for Slow {
     fn name(&self) -> &'static str {
         self.inner.name()
@@ -62,7 +62,7 @@ impl Domain for SlowDomain {
     }
 }
 
-/// Its bootstrap has told that it left in order; that what leads to it is being ended takes a while.
+/// The bootstrap has reported that it left in order; the paths to it take a while to end.
 #[test]
 fn a_pe_that_leaves_is_none_that_died_while_the_ways_to_it_end() {
     let slow = Slow {

@@ -1,4 +1,4 @@
-//! On the software driver that `ci/test-gpu` gives, or a GPU. Without either nothing is run; with
+//! Accesses to a GPU heap, on the software driver of `ci/test-gpu`, or a GPU. Without either nothing is run; with
 //! `OXSHMEM_TEST_CUDA=1` that is a failure.
 use std::sync::mpsc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn a_gpu_that_was_held_for_longer_than_a_call_waits_is_reached_again_when_it_is_
         engine.patience = Duration::from_millis(20);
     }
     write(&access, &data(1, 100)).unwrap_err();
-    // What was given up has the page-locked memory, which no later call may fill.
+    // The cancelled work holds the page-locked memory, which no later call may fill.
     for why in [
         write(&access, &data(2, 100)).unwrap_err(),
         read(&access, 100).unwrap_err(),
