@@ -10,7 +10,8 @@ pub(crate) use self::message::{ControlRequest, Message};
 pub(crate) use self::pending::{ControlRequests, PendingCall};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::hang::{self, WaitedFor};
+use crate::hang::WaitedFor;
+use crate::wait::LongWait;
 
 /// The time between two looks at the world in a wait for a reply.
 const SLICE: Duration = Duration::from_millis(20);
@@ -67,7 +68,7 @@ impl Context<'_> {
     ) -> Result<Vec<u8>> {
         let pe = pending.pe;
         let requests = &self.shared.requests;
-        let mut wait = hang::Wait::new(&self.shared, call);
+        let mut wait = LongWait::new(&self.shared, call);
         let mut open = requests.open();
         let reply = loop {
             if let Some(reply) = open.take_reply(pending.number) {

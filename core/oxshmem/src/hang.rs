@@ -1,25 +1,10 @@
-//! Long waits: the PEs that they are for, their reports, and the list of them for the launcher.
+//! Long waits: the PEs that they are for, and the list of them for the launcher. State only.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use oxshmem_bootstrap::{Awaited, Waiting};
-
-use crate::error::{Error, Result};
-use crate::place::called_at;
-use crate::report;
-use crate::shared::Shared;
-
-/// The time of the first report of a wait.
-const FIRST: Duration = Duration::from_secs(30);
-/// The time between two reports doubles up to this.
-const LONGEST: Duration = Duration::from_secs(30 * 60);
-/// The time from which on a wait is in the list.
-const LISTED_AFTER: Duration = Duration::from_millis(100);
-
-/// The time after which its description is renewed: the value of the awaited word may be in it.
-const RENEWED_AFTER: Duration = Duration::from_secs(1);
 
 /// The PE that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,23 +26,6 @@ impl fmt::Display for WaitedFor {
             WaitedFor::Any => f.write_str("any PE"),
             WaitedFor::Me => f.write_str("this PE"),
         }
-    }
-}
-
-/// The times of a wait's reports: after 30 s, 1 min, 2 min, and so on, at last every half an hour.
-#[derive(Debug)]
-struct Reports {
-    next: Duration,
-}
-
-impl Reports {
-    /// Whether a report is due in a wait that has lasted so long.
-    fn due(&mut self, waited: Duration) -> bool {
-        let due = waited >= self.next;
-        while waited >= self.next {
-            self.next += self.next.min(LONGEST);
-        }
-        due
     }
 }
 
@@ -96,137 +64,25 @@ impl LongWaits {
         };
         list.iter().map(as_waiting).collect()
     }
-}
 
-/// One wait that was not over at once.
-pub(crate) struct Wait<'s> {
-    shared: &'s Shared,
-    call: &'static str,
-    since: Instant,
-    reports: Reports,
-    /// The time of the last entry in the list, once it is there.
-    listed: Option<Instant>,
-}
-
-impl<'s> Wait<'s> {
-    pub(crate) fn new(shared: &'s Shared, call: &'static str) -> Self {
-        Wait {
-            shared,
+    /// Adds a wait of this thread.
+    pub(crate) fn add(&self, call: &'static str, whom: WaitedFor, what: String, since: Instant) {
+        let thread = std::thread::current().id();
+        self.list().push(Entry {
             call,
-            since: Instant::now(),
-            reports: Reports { next: FIRST },
-            listed: None,
+            whom,
+            what,
+            since,
+            thread,
+        });
+    }
+
+    /// Removes the last wait of this thread: a wait within a wait ends first.
+    pub(crate) fn remove(&self) {
+        let me = std::thread::current().id();
+        let mut list = self.list();
+        if let Some(at) = list.iter().rposition(|entry| entry.thread == me) {
+            list.remove(at);
         }
-    }
-
-    pub(crate) fn lasted(&self) -> Duration {
-        self.since.elapsed()
-    }
-
-    /// Lists and reports a wait that has lasted long enough for that; fails at its deadline.
-    pub(crate) fn goes_on(&mut self, describe: &dyn Fn() -> (WaitedFor, String)) -> Result<()> {
-        let (shared, call, waited) = (self.shared, self.call, self.since.elapsed());
-        if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
-            let (whom, what) = describe();
-            return Err(Error::Timeout {
-                call,
-                me: shared.me,
-                whom: whom.to_string(),
-                what,
-                waited,
-                limit,
-            });
-        }
-        let is_old = match self.listed {
-            None => waited >= LISTED_AFTER,
-            Some(listed) => listed.elapsed() >= RENEWED_AFTER,
-        };
-        if is_old {
-            self.unlist();
-            let (whom, what) = describe();
-            let what = what + &called_at();
-            shared.long_waits.list().push(Entry {
-                call,
-                whom,
-                what,
-                since: self.since,
-                thread: std::thread::current().id(),
-            });
-            self.listed = Some(Instant::now());
-        }
-        if self.reports.due(waited) {
-            let (whom, what) = describe();
-            let what = what + &called_at();
-            report::warn(&report_of(shared.me, call, whom, &what, waited));
-            shared.bootstrap.hangs();
-        }
-        Ok(())
-    }
-
-    fn unlist(&mut self) {
-        if self.listed.take().is_some() {
-            let me = std::thread::current().id();
-            let mut list = self.shared.long_waits.list();
-            // The last of this thread's: a wait within a wait ends before that.
-            if let Some(place) = list.iter().rposition(|entry| entry.thread == me) {
-                list.remove(place);
-            }
-        }
-    }
-}
-
-impl Drop for Wait<'_> {
-    fn drop(&mut self) {
-        self.unlist();
-        if let Some(stats) = &self.shared.stats {
-            stats.waited(self.call, self.since.elapsed());
-        }
-    }
-}
-
-/// The report of a wait.
-fn report_of(me: usize, call: &str, whom: WaitedFor, what: &str, waited: Duration) -> String {
-    let may = match whom {
-        WaitedFor::Any => "; any PE may end this wait",
-        _ => "",
-    };
-    let seconds = waited.as_secs();
-    format!("PE {me} has waited {seconds} s in {call} for {whom}: {what}{may}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reports_come_ever_less_often() {
-        let mut reports = Reports { next: FIRST };
-        let times = (0..8 * 60 * 60).filter(|second| reports.due(Duration::from_secs(*second)));
-        let times: Vec<u64> = times.collect();
-        assert_eq!(times[..8], [30, 60, 120, 240, 480, 960, 1920, 3720]);
-        assert!(times[8..].windows(2).all(|pair| pair[1] - pair[0] == 1800));
-    }
-
-    #[test]
-    fn a_report_is_not_repeated_for_time_that_was_slept_through() {
-        let mut reports = Reports { next: FIRST };
-        assert!(reports.due(Duration::from_secs(100)));
-        assert!(!reports.due(Duration::from_secs(100)));
-        assert!(reports.due(Duration::from_secs(120)));
-    }
-
-    #[test]
-    fn a_wait_that_any_pe_may_end_says_so() {
-        let waited = Duration::from_secs(30);
-        let report = report_of(1, "wait_until", WaitedFor::Any, "5 words", waited);
-        assert_eq!(
-            report,
-            "PE 1 has waited 30 s in wait_until for any PE: 5 words; any PE may end this wait"
-        );
-        let report = report_of(0, "barrier_all", WaitedFor::Pe(2), "its word", waited);
-        assert_eq!(
-            report,
-            "PE 0 has waited 30 s in barrier_all for PE 2: its word"
-        );
     }
 }

@@ -5,6 +5,7 @@
 mod access_path;
 mod am;
 mod amo;
+mod atomic_request;
 mod bounce_pool;
 mod connect;
 mod endpoint;
@@ -17,6 +18,7 @@ mod in_flight;
 mod lane_state;
 mod lanes;
 mod local_buffer;
+mod local_chunk;
 mod pending_replies;
 mod post;
 mod rail;
@@ -28,7 +30,7 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use self::access_path::AccessPath;
-pub(crate) use self::amo::AtomicRequest;
+pub(crate) use self::atomic_request::AtomicRequest;
 pub(crate) use self::bounce_pool::BouncePool;
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::extents::Extents;

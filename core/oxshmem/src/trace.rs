@@ -21,7 +21,7 @@ use self::json::Quoted;
 pub(crate) use self::lane_counters::{LaneCounters, Operation};
 use self::log::Log;
 pub(crate) use self::open::open;
-use crate::wait::WaitReason;
+use crate::wait::reason::WaitReason;
 
 /// Waits, fences, quiets and single operations of lanes that end within this are not worth a line, which
 /// takes a twentieth of it; in nanoseconds.

@@ -4,13 +4,16 @@
 //! NICs and GPUs change without one, are polled between sleeps of 50 µs to 1 ms. The spin budget is
 //! zero when PEs outnumber the CPUs they may use.
 
+mod long_wait;
+pub(crate) mod reason;
+
 use std::time::Duration;
 
+pub(crate) use self::long_wait::LongWait;
+pub(crate) use self::reason::{WaitReason, WaitsOn};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::futex::Kernel;
-use crate::group::Group;
-use crate::hang::{self, WaitedFor};
 use crate::park::{self, Parker};
 use crate::place::placed;
 use crate::shared::Shared;
@@ -34,34 +37,6 @@ const LANE_FACTOR: u32 = 32;
 const MAX_POLLS: u32 = 1 << 24;
 /// Polls of lanes between two of everything else.
 const LANE_POLLS: u32 = 64;
-
-/// The PEs whose loss ends a wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum WaitsOn<'a> {
-    /// Any PE, acknowledged or not.
-    #[cfg(feature = "cuda")]
-    Everyone,
-    /// Any of a team, acknowledged or not: a collective needs them all.
-    Members(&'a Group),
-    /// Any PE that died: one that has left has seen all arrive in finalize.
-    Finalizing,
-    /// This PE.
-    Pe(usize),
-    /// This PE, whose turn comes before: its store ends the wait, soon or after long.
-    Predecessor(usize),
-    /// This PE, while only its lane can end the wait.
-    Lane(usize),
-    /// Any PE whose loss is not acknowledged: it might have been the one.
-    AnyPeer,
-}
-
-/// The reason of a wait.
-pub(crate) struct WaitReason<'a> {
-    pub call: &'static str,
-    pub needs: WaitsOn<'a>,
-    /// Describes the PE and the event that it is for, for reports.
-    pub describe: &'a dyn Fn() -> (WaitedFor, String),
-}
 
 impl Context<'_> {
     /// Waits until `ready` gives something.
@@ -155,7 +130,7 @@ fn wait_longer<R>(
     let shared = of.shared();
     let trace = shared.trace.as_ref();
     let waiting = trace.map(|trace| trace.wait(of.track(), reason));
-    let mut wait = hang::Wait::new(shared, reason.call);
+    let mut wait = LongWait::new(shared, reason.call);
     let mut nap = SHORT_SLEEP;
     let mut round = 0_u32;
     let mut lost = None;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Local, Op, Status, Width};
 
-use super::amo::AtomicRequest;
+use super::atomic_request::AtomicRequest;
 use super::in_flight::{Effect, Until};
 use super::pending_replies::{PendingReply, SLOTS, SlotState};
 use super::target::{LanePeer, RemoteTarget};

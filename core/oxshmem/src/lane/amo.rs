@@ -4,58 +4,13 @@ use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
+use super::atomic_request::AtomicRequest;
 use super::endpoint::Endpoint;
 use super::in_flight::{Effect, Until};
 use super::target::{AtomicsBy, LanePeer, RemoteTarget};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::order::{FenceSite, OpKind, OpSet};
-
-/// An atomic on a word, wherever that is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AtomicRequest {
-    pub op: AtomicOp,
-    pub width: Width,
-    /// The value that the operation writes or combines.
-    pub operand: u64,
-    /// The expected old value of a compare-swap; 0 for every other operation.
-    pub compare: u64,
-}
-
-impl AtomicRequest {
-    /// An atomic of 64 bits.
-    pub(crate) fn wide(op: AtomicOp, operand: u64, compare: u64) -> Self {
-        AtomicRequest {
-            op,
-            width: Width::W64,
-            operand,
-            compare,
-        }
-    }
-
-    /// The operand and the value to compare with.
-    #[inline(always)]
-    pub(crate) fn operands(self) -> (u64, u64) {
-        (self.operand, self.compare)
-    }
-
-    /// The value that the word has after the operation, if it held `old` and that meets the comparison.
-    fn applied_to(self, old: u64) -> u64 {
-        let operand = self.operand;
-        let new = match self.op {
-            AtomicOp::Fetch => old,
-            AtomicOp::Set | AtomicOp::Swap | AtomicOp::CompareSwap => operand,
-            AtomicOp::Add => old.wrapping_add(operand),
-            AtomicOp::And => old & operand,
-            AtomicOp::Or => old | operand,
-            AtomicOp::Xor => old ^ operand,
-        };
-        match self.width {
-            Width::W32 => new & 0xffff_ffff,
-            Width::W64 => new,
-        }
-    }
-}
 
 /// The destination of an atomic's old value.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Op, SignalOp, SignalSupport, Width};
 
 use super::access_path::AccessPath;
-use super::amo::AtomicRequest;
+use super::atomic_request::AtomicRequest;
 use super::endpoint::Endpoint;
 use super::in_flight::{Effect, Until};
 use super::local_buffer::{LocalBuffer, LocalChunk};

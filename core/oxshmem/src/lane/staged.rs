@@ -13,7 +13,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{MutexGuard, TryLockError};
 
 use super::access_path::AccessPath;
-use super::amo::AtomicRequest;
+use super::atomic_request::AtomicRequest;
 use super::local_buffer::LocalBuffer;
 use super::target::{LanePeer, RemoteTarget};
 use crate::context::Context;
