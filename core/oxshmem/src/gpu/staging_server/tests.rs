@@ -95,6 +95,15 @@ impl GpuAccess for Faulty {
     }
 }
 
+/// One request of a PE, as the server takes it from its queue.
+fn serve(stage: &StagingServer, from: u32, number: u64, request: StageRequest) {
+    stage.serve(Queued {
+        from,
+        number,
+        request,
+    });
+}
+
 /// The staging server of PE 0, the others' inboxes, and the server's host memory.
 struct Rig {
     stage: Arc<StagingServer>,
@@ -228,15 +237,15 @@ fn slots_take_a_small_part_of_a_heap_and_hold_whole_words() {
 fn slots_are_lent_in_the_order_asked_and_again_when_given_back() {
     let rig = Rig::opened(7);
     for pe in 1..=4 {
-        rig.stage.serve(pe, u64::from(pe), StageRequest::Take(2));
+        serve(&rig.stage, pe, u64::from(pe), StageRequest::Take(2));
         let first = 2 * (pe as u8 - 1);
         assert_eq!(rig.lent(pe, pe.into()), [first, first + 1]);
     }
     // All are lent.
-    rig.stage.serve(5, 50, StageRequest::Take(2));
-    rig.stage.serve(6, 60, StageRequest::Take(1));
+    serve(&rig.stage, 5, 50, StageRequest::Take(2));
+    serve(&rig.stage, 6, 60, StageRequest::Take(1));
     assert!(rig.hears_nothing(5) && rig.hears_nothing(6));
-    rig.stage.serve(2, 0, StageRequest::Done);
+    serve(&rig.stage, 2, 0, StageRequest::Done);
     assert_eq!(rig.lent(5, 50), [2, 3]);
     assert!(rig.hears_nothing(6));
     // The slots of a lost PE are free again.
@@ -249,16 +258,16 @@ fn slots_are_lent_in_the_order_asked_and_again_when_given_back() {
 fn who_waits_no_more_is_lent_nothing() {
     let rig = Rig::opened(8);
     for pe in 1..=4 {
-        rig.stage.serve(pe, 1, StageRequest::Take(2));
+        serve(&rig.stage, pe, 1, StageRequest::Take(2));
         rig.lent(pe, 1);
     }
     for pe in 5..=7 {
-        rig.stage.serve(pe, 2, StageRequest::Take(2));
+        serve(&rig.stage, pe, 2, StageRequest::Take(2));
     }
     // One cancels its request, the next dies.
-    rig.stage.serve(5, 0, StageRequest::Done);
+    serve(&rig.stage, 5, 0, StageRequest::Done);
     rig.stage.lost(6);
-    rig.stage.serve(1, 0, StageRequest::Done);
+    serve(&rig.stage, 1, 0, StageRequest::Done);
     assert_eq!(rig.lent(7, 2), [0, 1]);
     assert!(rig.hears_nothing(5) && rig.hears_nothing(6));
 }
@@ -266,7 +275,7 @@ fn who_waits_no_more_is_lent_nothing() {
 #[test]
 fn who_asks_before_there_are_slots_waits_for_them() {
     let rig = Rig::new(2);
-    rig.stage.serve(1, 9, StageRequest::Take(1));
+    serve(&rig.stage, 1, 9, StageRequest::Take(1));
     assert!(rig.hears_nothing(1));
     rig.stage.open(SLOTS_AT);
     assert_eq!(rig.lent(1, 9), [0]);
@@ -275,14 +284,14 @@ fn who_asks_before_there_are_slots_waits_for_them() {
 #[test]
 fn data_go_between_slot_and_gpu_both_ways() {
     let rig = Rig::opened(2);
-    rig.stage.serve(1, 1, StageRequest::Take(2));
+    serve(&rig.stage, 1, 1, StageRequest::Take(2));
     assert_eq!(rig.lent(1, 1), [0, 1]);
     let data: Vec<u8> = (0..100).collect();
     // SAFETY: the slot is mapped, and as long.
     unsafe { oxshmem_heap::copy::copy(rig.slot(0), data.as_ptr(), data.len()) };
-    rig.stage.serve(1, 2, StageRequest::In(piece(0, 900, 100)));
+    serve(&rig.stage, 1, 2, StageRequest::In(piece(0, 900, 100)));
     assert_eq!(rig.told(1), Ok(Message::Reply(2, Ok(Vec::new()))));
-    rig.stage.serve(1, 3, StageRequest::Out(piece(1, 950, 50)));
+    serve(&rig.stage, 1, 3, StageRequest::Out(piece(1, 950, 50)));
     assert_eq!(rig.told(1), Ok(Message::Reply(3, Ok(Vec::new()))));
     let mut seen = vec![0; 50];
     // SAFETY: as above.
@@ -294,19 +303,19 @@ fn data_go_between_slot_and_gpu_both_ways() {
 fn a_slot_is_lent_again_only_when_what_was_copied_for_a_lost_pe_has_ended() {
     for make in [StageRequest::In, StageRequest::Out] {
         let rig = Rig::opened(7);
-        rig.stage.serve(1, 1, StageRequest::Take(2));
+        serve(&rig.stage, 1, 1, StageRequest::Take(2));
         assert_eq!(rig.lent(1, 1), [0, 1]);
         std::thread::scope(|threads| {
             let held = rig.copy_lock.lock().unwrap();
-            threads.spawn(|| rig.stage.serve(1, 2, make(piece(0, 0, 100))));
+            threads.spawn(|| serve(&rig.stage, 1, 2, make(piece(0, 0, 100))));
             rig.begun.recv_timeout(Duration::from_secs(10)).unwrap();
             // Found by a lane, on another thread.
             rig.stage.lost(1);
             for (pe, slots) in [(2, &[1, 2][..]), (3, &[3, 4]), (4, &[5, 6]), (5, &[7])] {
-                rig.stage.serve(pe, 3, StageRequest::Take(2));
+                serve(&rig.stage, pe, 3, StageRequest::Take(2));
                 assert_eq!(rig.lent(pe, 3), slots);
             }
-            rig.stage.serve(6, 4, StageRequest::Take(2));
+            serve(&rig.stage, 6, 4, StageRequest::Take(2));
             assert!(rig.hears_nothing(6), "the copy is under way");
             drop(held);
             assert_eq!(rig.lent(6, 4), [0]);
@@ -414,7 +423,7 @@ fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
     let rig = Rig::opened(3);
     let refused = |from, request| rig.stage.perform(from, request).unwrap_err();
     for pe in 1..=2 {
-        rig.stage.serve(pe, 1, StageRequest::Take(1));
+        serve(&rig.stage, pe, 1, StageRequest::Take(1));
         assert_eq!(rig.lent(pe, 1), [pe as u8 - 1]);
     }
     // SAFETY: the slot is mapped.
@@ -436,7 +445,7 @@ fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
     // SAFETY: the slot is mapped.
     assert_eq!(unsafe { oxshmem_heap::copy::load(rig.slot(1)) }, 7_u8);
     // Given back, it is free.
-    rig.stage.serve(1, 0, StageRequest::Done);
+    serve(&rig.stage, 1, 0, StageRequest::Done);
     assert!(refused(1, StageRequest::In(piece(0, 0, 1))).contains("was not lent"));
 }
 
