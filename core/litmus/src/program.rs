@@ -457,7 +457,7 @@ pub struct Expectation {
     pub pattern: Pattern,
 }
 
-/// A litmus program. Only [`Program::parse`] makes one: it is within [`limits`], its places are
+/// A litmus program. Only [`Program::parse`] makes one: it is within the limits, its places are
 /// within their variables, and its collectives are the same on all PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {

@@ -294,7 +294,7 @@ impl Builder {
         self
     }
 
-    /// Sets room aside for teams that members make [among themselves](Context::team_among), as OpenSHMEM's active sets
+    /// Sets room aside for teams that members make [among themselves](Context::active_set_team), as OpenSHMEM's active sets
     /// need them, on top of the heap's limit. It is theirs alone: for a quarter as many as a PE may be in otherwise, and
     /// for eight [of one call](crate::Team::is_for_one_call). All PEs do, or none.
     pub fn active_sets(mut self) -> Self {

@@ -164,7 +164,7 @@ impl DetachedTeam {
 
     /// Says that this PE makes no call of the team any more, whatever the others do. Not collective: a member that waits
     /// for this PE in one, or comes to one, gets [`Error::CollectivesEnded`]. It is for a PE that is about to
-    /// [rest](crate::World::rest), and keeps teams that others may be in calls of; the world's own team hears by that. Where
+    /// [quiesce](crate::bindings::quiesce), and keeps teams that others may be in calls of; the world's own team hears by that. Where
     /// another thread is in a call of the team it does nothing.
     ///
     /// # Errors
