@@ -32,6 +32,8 @@ pub(crate) mod tests;
 pub(crate) use self::access_path::AccessPath;
 pub(crate) use self::atomic_request::AtomicRequest;
 pub(crate) use self::bounce_pool::BouncePool;
+// Named outside by copies of CUDA slices alone.
+#[cfg(feature = "cuda")]
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::extents::Extents;
 pub(crate) use self::lanes::Lanes;
@@ -39,4 +41,5 @@ pub(crate) use self::local_buffer::{LocalBuffer, MrKey};
 pub(crate) use self::pending_replies::PendingReplies;
 pub(crate) use self::rail::Rail;
 pub(crate) use self::rma::Signal;
+#[cfg(feature = "cuda")]
 pub(crate) use self::target::RemoteTarget;
