@@ -43,7 +43,7 @@ pub(super) struct Deferred {
 unsafe impl Send for Deferred {}
 
 impl LaneState {
-    pub fn new(lane: Option<Box<dyn Lane>>, connected: Vec<bool>) -> Self {
+    pub(crate) fn new(lane: Option<Box<dyn Lane>>, connected: Vec<bool>) -> Self {
         LaneState {
             lane,
             connected,
@@ -57,7 +57,7 @@ impl LaneState {
     }
 
     /// Notes a connection that has failed although the PE lives. The others' go on.
-    pub fn note_failed_connection(&mut self, error: &oxshmem_transport::Error) {
+    pub(crate) fn note_failed_connection(&mut self, error: &oxshmem_transport::Error) {
         if let oxshmem_transport::Error::Connection { pe, .. } = error
             && self.failure_towards(pe.index()).is_none()
         {
@@ -69,7 +69,7 @@ impl LaneState {
 
     /// Drives the lane a step. Gives the PE whose connection has failed just now.
     #[inline]
-    pub fn progress(&mut self) -> Option<Pe> {
+    pub(crate) fn progress(&mut self) -> Option<Pe> {
         match self.lane.as_mut()?.progress() {
             Ok(()) => None,
             Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
@@ -88,7 +88,7 @@ impl LaneState {
 
     /// Drives the lane until `target` operations towards a PE have completed, for some rounds at most.
     #[inline]
-    pub fn poll_until(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
+    pub(crate) fn poll_until(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
         for _ in 0..rounds {
             if let Some(failed) = self.progress() {
                 return PollOutcome::Failed(failed);
@@ -105,7 +105,7 @@ impl LaneState {
     }
 
     /// Posts the deferred operations, as far as there are credits. Gives whether none is left.
-    pub fn post_deferred(&mut self) -> bool {
+    pub(crate) fn post_deferred(&mut self) -> bool {
         let pe = self.deferred.pe;
         while !self.deferred.ops.is_empty() {
             let ops = &mut self.deferred.ops;
@@ -134,20 +134,20 @@ impl LaneState {
     }
 
     /// The reason why the connection to a PE has failed, if it has, although the PE lives.
-    pub fn failure_towards(&self, pe: usize) -> Option<String> {
+    pub(crate) fn failure_towards(&self, pe: usize) -> Option<String> {
         let mut failed = self.failed_connections.iter();
         let (_, why) = failed.find(|(whom, _)| *whom == pe)?;
         Some(why.clone())
     }
 
     /// The lane, and whether all deferred operations have been posted.
-    pub fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
+    pub(crate) fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
         let posted = self.post_deferred();
         Ok((self.lane()?, posted))
     }
 
     #[inline]
-    pub fn lane(&mut self) -> Result<&mut dyn Lane, String> {
+    pub(crate) fn lane(&mut self) -> Result<&mut dyn Lane, String> {
         match &mut self.lane {
             Some(lane) => Ok(lane.as_mut()),
             None => Err(self.failure.clone()),
@@ -155,7 +155,7 @@ impl LaneState {
     }
 
     /// Whether the next context may have it: nothing is left of this one's.
-    pub fn is_reusable(&self) -> bool {
+    pub(crate) fn is_reusable(&self) -> bool {
         self.failed_connections.is_empty()
             && self.refused.is_empty()
             && self.deferred.ops.is_empty()

@@ -114,7 +114,7 @@ impl PendingReplies {
 
 impl Slots {
     /// Claims a slot that the caller has found free.
-    pub fn claim(
+    pub(crate) fn claim(
         &mut self,
         slot: usize,
         message: impl FnOnce(u64) -> PendingReply,
