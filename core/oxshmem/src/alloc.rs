@@ -1,27 +1,27 @@
 //! Symmetric memory management: collective allocation with agreement and roll-back (M9 to M14).
+//!
+//! Every PE places a block, registers the memory that its heap has grown into, and says in a barrier whether that went well.
+//! The keys of new registrations are exchanged then. If one PE fails, every PE gets an error, and all heaps are unchanged.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::BitOr;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
-use oxshmem_heap::{Allocator, Segment};
-use oxshmem_transport::{Memory, MemoryKind};
+use oxshmem_transport::MemoryKind;
 
+use crate::blocks::{Block, OWN};
 use crate::collectives::signature::CallSignature;
-use crate::gpu::GpuMemory;
-use crate::lane::{Extents, Rail};
-use crate::live_block_cache::Live;
+use crate::error::{Error, Result};
+use crate::heap::{ALIGN, Heap, MAX_ALIGN, Placement};
+use crate::options::NicAtomics;
 use crate::place::placed;
-use crate::shared::Shared;
-use crate::sym::NIC;
-use crate::world::NicAtomics;
-use crate::{Context, Error, Result, Sym, World};
+use crate::sym::{NIC, Sym};
+use crate::world::World;
 
-/// What a block will be used for. Hints change no meaning (OpenSHMEM `shmem_malloc_with_hints`).
+const HOST: MemoryKind = MemoryKind::Host;
+
+/// The intended use of a block. Hints change no meaning (OpenSHMEM `shmem_malloc_with_hints`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints(u32);
 
@@ -44,486 +44,79 @@ impl BitOr for Hints {
     }
 }
 
-/// A symmetric heap of this PE. Its allocator goes through the same states on every PE.
-pub(crate) struct Heap {
-    backing: Backing,
-    /// The most bytes that the program can have of it.
-    limit: usize,
-    /// What sets the limit.
-    setting: &'static str,
-    allocator: Allocator,
-    /// Live blocks by offset.
-    blocks: BTreeMap<u64, Block>,
-    /// How often a block has ended.
-    changes: Arc<AtomicU64>,
-    generation: u32,
-    /// Bytes from the start that transports have pinned: they stay committed.
-    pinned: usize,
-    /// Bytes from the start that the library has for itself, and the most that were ever in use.
-    own: usize,
-    most: usize,
+/// A collective call that gives a block memory.
+struct HeapChange<'c> {
+    call: &'static str,
+    kind: MemoryKind,
+    signature: CallSignature,
+    /// The signature of the barrier that agrees on the placement.
+    agreement: CallSignature,
+    words: &'c dyn Fn() -> String,
+    /// Bytes that the block is to have; none if the number overflows.
+    bytes: Option<u64>,
+    /// The heap's limit in bytes.
+    limit: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    bytes: u64,
-    align: u64,
-    generation: u32,
-}
-
-impl fmt::Debug for Heap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Heap")
-            .field("blocks", &self.blocks.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Where a heap's memory is committed as needed.
-enum Backing {
-    /// There is no such heap.
-    Nothing,
-    Host(Segment),
-    Gpu {
-        memory: Box<dyn GpuMemory>,
-        cut: Extents,
-        /// Those that are committed.
-        pieces: Vec<Memory>,
-    },
-}
-
-impl Backing {
-    fn kind(&self) -> MemoryKind {
-        match self {
-            Backing::Gpu { .. } => MemoryKind::Cuda,
-            _ => HOST,
+impl HeapChange<'_> {
+    fn out_of_memory(&self, why: String) -> Error {
+        Error::OutOfMemory {
+            call: self.call,
+            bytes: self.bytes.unwrap_or(u64::MAX),
+            limit: self.limit,
+            why,
         }
     }
 
-    /// Whether what this transport has registered of it stays committed while it has.
-    fn stays_for(&self, via: &Rail) -> bool {
-        via.pins() || self.kind() != HOST
-    }
-
-    /// Commits the first `bytes` at least.
-    fn commit(&mut self, bytes: usize) -> Result<(), String> {
-        match self {
-            Backing::Nothing => Ok(()),
-            Backing::Host(segment) => segment.commit(bytes).map_err(|error| error.to_string()),
-            Backing::Gpu {
-                memory,
-                cut,
-                pieces,
-            } => {
-                for piece in pieces.len() as u32..cut.count(bytes as u64) {
-                    let (start, end) = (cut.start(piece), cut.end(piece));
-                    pieces.push(memory.commit(start as usize, (end - start) as usize)?);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes back what lies beyond the first `bytes`.
-    fn uncommit(&mut self, bytes: usize) {
-        match self {
-            Backing::Nothing => {}
-            Backing::Host(segment) => {
-                let _ = segment.uncommit(bytes);
-            }
-            Backing::Gpu {
-                memory,
-                cut,
-                pieces,
-            } => {
-                let keep = cut.count((bytes as u64).max(1));
-                if (keep as usize) < pieces.len() {
-                    pieces.truncate(keep as usize);
-                    memory.uncommit(cut.start(keep) as usize);
-                }
-            }
-        }
-    }
-
-    /// The bytes from `start` to `end` as a transport registers them, committed if they stay so.
-    fn piece(&mut self, start: u64, end: u64, via: &Rail) -> Result<Memory, String> {
-        let (at, len) = (start as usize, (end - start) as usize);
-        if self.stays_for(via) {
-            self.commit(end as usize)?;
-        }
-        match self {
-            Backing::Nothing => Err("there is no such heap".into()),
-            Backing::Host(segment) => {
-                let descriptor = (!via.pins()).then(|| Arc::clone(segment.descriptor()));
-                let own = segment.mapping();
-                let owner = Arc::clone(own) as _;
-                // SAFETY: the piece lies within the mapping, which keeps the bytes mapped; this
-                // library accesses them through Span alone.
-                Ok(unsafe { Memory::new(own.base().add(at), len, HOST, descriptor, owner) })
-            }
-            Backing::Gpu { cut, pieces, .. } => {
-                let piece = pieces.get(cut.index(start) as usize);
-                piece.cloned().ok_or("it is not committed".into())
-            }
-        }
-    }
-}
-
-const HOST: MemoryKind = MemoryKind::Host;
-/// The alignment of every block: a cache line, and enough for any type (M12).
-pub(crate) const ALIGN: u64 = 64;
-/// To more than this no heap's start is aligned.
-const MOST_ALIGN: usize = 1 << 40;
-/// The generation of what is never freed: the library's own words,
-pub(crate) const OWN: u32 = 0;
-/// and the program's statics.
-pub(crate) const STATIC: u32 = NIC - 1;
-
-impl Heap {
-    /// A heap in the first `capacity` bytes of host memory, of which the program can have `limit`, as `setting` says.
-    pub(crate) fn new(
-        segment: Segment,
-        (limit, capacity): (usize, usize),
-        setting: &'static str,
-    ) -> Self {
-        Self::with(Backing::Host(segment), (limit, capacity), setting)
-    }
-
-    /// One without memory, to find out how much it would need.
-    pub(crate) fn of_nothing() -> Self {
-        Self::with(
-            Backing::Nothing,
-            (0, MOST_ALIGN << 8),
-            "OXSHMEM_SYMMETRIC_SIZE",
-        )
-    }
-
-    /// A heap of `limit` bytes in GPU memory, if there is any.
-    pub(crate) fn on_gpu(memory: Option<Box<dyn GpuMemory>>, limit: usize) -> Self {
-        let backing = match memory {
-            None => Backing::Nothing,
-            Some(memory) => Backing::Gpu {
-                cut: match memory.is_whole() {
-                    true => Extents::whole(limit as u64),
-                    false => Extents::capped(limit as u64),
-                },
-                memory,
-                pieces: Vec::new(),
-            },
-        };
-        Self::with(backing, (limit, limit), "OXSHMEM_CUDA_SYMMETRIC_SIZE")
-    }
-
-    /// The most bytes that the program can have of it.
-    pub(crate) fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// How it is cut into pieces by all transports alike, if it is a GPU's.
-    pub(crate) fn cut(&self) -> Option<Extents> {
-        match &self.backing {
-            Backing::Gpu { cut, .. } => Some(*cut),
-            _ => None,
-        }
-    }
-
-    /// Its first byte's address and its limit, if it is a GPU's and something is committed.
-    pub(crate) fn on_gpu_at(&self) -> Option<(NonNull<u8>, usize)> {
-        match &self.backing {
-            Backing::Gpu { pieces, .. } => pieces.first().map(|piece| (piece.base(), self.limit)),
-            _ => None,
-        }
-    }
-
-    fn with(backing: Backing, (limit, capacity): (usize, usize), setting: &'static str) -> Self {
-        Heap {
-            backing,
-            limit,
-            setting,
-            allocator: Allocator::new(capacity),
-            blocks: BTreeMap::new(),
-            changes: Arc::default(),
-            generation: OWN,
-            pinned: 0,
-            own: 0,
-            most: 0,
-        }
-    }
-
-    fn uncommit(&mut self) {
-        let high = self.allocator.high_water().max(self.pinned);
-        self.backing.uncommit(high);
-    }
-
-    /// Room in the allocator and committed memory behind it, or neither.
-    fn place(&mut self, bytes: u64, align: u64) -> Result<u64, String> {
-        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let Some(block) = self.allocator.allocate(size, align as usize) else {
-            return Err(format!(
-                "{} bytes are free, at most {} of them in one piece; free blocks or raise {}",
-                self.allocator.unused(),
-                self.allocator.largest_free(),
-                self.setting
-            ));
-        };
-        if let Err(why) = self.backing.commit(block.offset + block.size) {
-            self.take_back(block.offset as u64);
-            return Err(why);
-        }
-        self.most = self.most.max(self.allocator.high_water());
-        Ok(block.offset as u64)
-    }
-
-    /// Undoes `place` of a block on which nothing was built yet.
-    fn take_back(&mut self, offset: u64) {
-        if self.allocator.free(offset as usize).is_ok() {
-            self.uncommit();
-        }
-    }
-
-    /// Places bytes that are never freed, zeroed, before the heap is shared.
-    pub(crate) fn place_permanent(
-        &mut self,
-        tag: u32,
-        generation: u32,
-        bytes: usize,
-        align: usize,
-    ) -> Result<Sym<u8>> {
-        let limit = self.limit as u64;
-        let offset = self
-            .place(bytes as u64, (align as u64).max(ALIGN))
-            .map_err(|why| Error::OutOfMemory {
-                call: "init",
-                bytes: bytes as u64,
-                limit,
-                why,
-            })?;
-        self.own = self.allocator.high_water();
-        Ok(Sym::new(tag, generation, offset, bytes))
-    }
-
-    /// The most bytes that were in use since the program could use any, up to the last of them.
-    pub(crate) fn most_used(&self) -> u64 {
-        self.most.saturating_sub(self.own) as u64
-    }
-
-    /// Registers with the transports what the heap reaches into and is not registered yet. If one
-    /// fails, the caller undoes it by [`unregister`](Self::unregister).
-    pub(crate) fn register(&mut self, transports: &[Arc<Rail>]) -> Result<()> {
-        let kind = self.backing.kind();
-        if self.limit == 0 {
-            return Ok(());
-        }
-        let high = self.allocator.high_water() as u64;
-        for via in transports {
-            if via.is_retired() || !via.caps.memory.contains(&kind) {
-                continue;
-            }
-            let pieces = via.registered_heap(kind);
-            let have = pieces.regions().len() as u32;
-            for piece in have..pieces.extents.count(high.max(1)) {
-                let (start, end) = (pieces.extents.start(piece), pieces.extents.end(piece));
-                // Pinning takes the pages: they are counted here, not found missing there.
-                let memory = self.backing.piece(start, end, via);
-                let memory = memory.map_err(|why| Error::OutOfMemory {
-                    call: "registration",
-                    bytes: end - start,
-                    limit: self.limit as u64,
-                    why,
-                })?;
-                pieces.grow(via.domain.register(pieces.id(piece), &memory)?);
-                if self.backing.stays_for(via) {
-                    self.pinned = self.pinned.max(end as usize);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends all registrations with transports that pin, for good.
-    pub(crate) fn let_go(&mut self, transports: &[Arc<Rail>]) {
-        for via in transports.iter().filter(|via| via.pins()) {
-            via.retire();
-        }
-        self.pinned = 0;
-        self.uncommit();
-    }
-
-    /// Ends the registration of all pieces but the first, by transport.
-    fn unregister(&mut self, transports: &[Arc<Rail>], keep: &[usize]) {
-        self.pinned = 0;
-        let kind = self.backing.kind();
-        for (via, &keep) in transports.iter().zip(keep) {
-            let pieces = via.registered_heap(kind);
-            pieces.shrink(keep);
-            if self.backing.stays_for(via)
-                && let Some(last) = (keep as u32).checked_sub(1)
-            {
-                self.pinned = self.pinned.max(pieces.extents.end(last) as usize);
-            }
-        }
-        self.uncommit();
-    }
-
-    /// One past the last byte in use, as on every PE.
-    pub(crate) fn high_water(&self) -> u64 {
-        self.allocator.high_water() as u64
-    }
-
-    fn next_generation(&mut self) -> u32 {
-        self.generation = match self.generation + 1 {
-            STATIC => OWN + 1,
-            next => next,
-        };
-        self.generation
-    }
-
-    /// The live block that `sym` names whole.
-    fn block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {
-        match self.blocks.get(&sym.offset()) {
-            Some(block) if block.generation == sym.generation() => {
-                if block.bytes == sym.bytes() as u64 {
-                    Ok(*block)
-                } else {
-                    Err(Error::NotABlock { call })
-                }
-            }
-            _ if self.holds(sym) => Err(Error::NotABlock { call }),
-            _ => Err(Error::Stale {
-                call,
-                offset: sym.offset(),
-            }),
-        }
-    }
-
-    /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
-    #[inline]
-    fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
-        let around = self.around(sym.offset());
-        is_never_freed(sym) || around.is_some_and(|live| is_in(sym, &live))
-    }
-
-    /// How often a block has ended: who remembers one needs no lock to know that it lives.
-    pub(crate) fn changes(&self) -> &Arc<AtomicU64> {
-        &self.changes
-    }
-
-    /// A block is none any more.
-    fn end(&mut self, offset: u64) {
-        self.blocks.remove(&offset);
-        self.changes.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Frees every live block.
-    pub(crate) fn free_all(&mut self) {
-        self.changes.fetch_add(1, Ordering::Relaxed);
-        for offset in std::mem::take(&mut self.blocks).into_keys() {
-            // It was live, so the allocator knows it.
-            let _ = self.allocator.free(offset as usize);
-        }
-        self.uncommit();
-    }
-
-    /// The live block around an offset: where it starts, its bytes and its generation.
-    fn around(&self, offset: u64) -> Option<Live> {
-        let (start, block) = self.blocks.range(..=offset).next_back()?;
-        let live = Live {
-            start: *start,
-            bytes: block.bytes,
-            generation: block.generation,
-        };
-        live.has(offset, 0).then_some(live)
-    }
-
-    /// Blocks that were not freed, and their bytes.
-    pub(crate) fn leaks(&self) -> (usize, u64) {
-        (
-            self.blocks.len(),
-            self.blocks.values().map(|b| b.bytes).sum(),
-        )
-    }
-}
-
-impl Context<'_> {
-    pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
-        self.shared.heap(kind)
-    }
-
-    /// Refuses handles of other worlds and of freed blocks.
-    #[inline]
-    pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
-        let known = self.kind_of(sym) == Some(HOST) && {
-            let is = |live: &Live| is_in(sym, live);
-            is_never_freed(sym) || self.block(sym.offset(), is).is_some()
-        };
-        match known {
-            true => Ok(()),
-            false => self.check_age(call, sym),
-        }
-    }
-
-    #[cold]
-    fn check_age<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
-        match self.kind_of(sym) {
-            None => Err(Error::Foreign { call }),
-            Some(kind) => self.shared.check_live(kind, call, sym),
-        }
-    }
-
-    /// The live block of host memory around an offset, if this holds for it. One that calls have found lately is
-    /// found without a lock.
-    #[inline]
-    pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
-        let changes = &self.shared.heap_changes;
-        let lately = &self.shared.live_blocks;
-        // What ends a block is collective: a program that names it at the same time errs.
-        let known = lately.find(changes.load(Ordering::Relaxed), &is);
-        known.or_else(|| {
-            let heap = self.heap(HOST);
-            let live = heap.around(offset).filter(is)?;
-            lately.keep(changes.load(Ordering::Relaxed), live);
-            Some(live)
-        })
-    }
-}
-
-/// Whether an object is the library's own memory, or the program's variables.
-fn is_never_freed<T: Pod>(sym: Sym<T>) -> bool {
-    matches!(sym.generation() & !NIC, OWN | STATIC)
-}
-
-/// Whether an object lies in this block, of this age.
-#[inline]
-fn is_in<T: Pod>(sym: Sym<T>, live: &Live) -> bool {
-    live.generation == sym.generation() && live.has(sym.offset(), sym.bytes() as u64)
-}
-
-impl Shared {
-    /// Refuses handles of freed blocks of this kind of memory.
-    pub(crate) fn check_live<T: Pod>(
-        &self,
-        kind: MemoryKind,
-        call: &'static str,
-        sym: Sym<T>,
-    ) -> Result<()> {
-        if sym.is_empty() || self.heap(kind).holds(sym) {
-            Ok(())
-        } else {
-            Err(Error::Stale {
-                call,
-                offset: sym.offset(),
-            })
-        }
+    /// The bytes that the block is to have, if the number does not overflow.
+    fn bytes(&self) -> Result<u64> {
+        let overflows = || self.out_of_memory("the size in bytes overflows".into());
+        self.bytes.ok_or_else(overflows)
     }
 }
 
 impl World {
-    /// Takes back what an allocation that failed has registered.
-    fn unregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
-        if self.inner.growth(kind).cut.is_some() {
-            let transports = &self.shared.rails;
-            self.heap(kind).unregister(transports, keep);
+    /// Ends the registrations of an allocation that failed: keeps so many extents, by rail.
+    fn deregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
+        if self.inner.growth(kind).extents.is_some() {
+            self.heap(kind).deregister(&self.shared.rails, keep);
         }
+    }
+
+    /// Places a block's memory on every PE, or on none (M13). `fill` gives it its contents before the other PEs use it. On
+    /// success the heap is still locked, for the change of the block table. Collective.
+    fn place_on_all(
+        &self,
+        change: &HeapChange<'_>,
+        place: impl FnOnce(&mut Heap) -> Result<Placement>,
+        fill: impl FnOnce(Placement),
+    ) -> Result<(Placement, MutexGuard<'_, Heap>)> {
+        let (call, kind, words) = (change.call, change.kind, change.words);
+        let registered = self.registered_extents(kind);
+        let placed = place(&mut self.heap(kind));
+        let (mine, placement) = match placed {
+            Ok(placement) => (self.register_growth(kind), Some(placement)),
+            Err(error) => (Err(error), None),
+        };
+        if let Some(placement) = placement {
+            fill(placement);
+        }
+        let agreed = self
+            .barrier(call, change.agreement, mine, words)
+            .and_then(|()| self.publish_growth(call, kind, change.signature, words));
+        let mut heap = self.heap(kind);
+        let error = match (agreed, placement) {
+            (Ok(()), Some(placement)) => return Ok((placement, heap)),
+            (Err(error), _) => error,
+            // The PEs agree only if each has placed the block.
+            (Ok(()), None) => change.out_of_memory("not placed".into()),
+        };
+        if let Some(placement) = placement {
+            heap.roll_back(placement);
+        }
+        drop(heap);
+        self.deregister_growth(kind, &registered);
+        Err(error)
     }
 
     /// Whether 64-bit atomics on a block with these hints are its NIC's (M29).
@@ -617,7 +210,7 @@ impl World {
         hints: Hints,
         zero: bool,
     ) -> Result<Sym<T>> {
-        let digest = CallSignature::of(call)
+        let signature = CallSignature::of(call)
             .and(len as u64)
             .and(size_of::<T>() as u64)
             .and(align as u64)
@@ -630,7 +223,7 @@ impl World {
             )
         };
         let _traced = self.traced(call);
-        self.shared.sync_area.record(digest, words);
+        self.shared.sync_area.record(signature, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let tag = match kind {
             MemoryKind::Host => self.tag,
@@ -639,84 +232,50 @@ impl World {
         if bytes == Some(0) {
             return Ok(Sym::new(tag, OWN, 0, len));
         }
-        let limit = self.heap(kind).limit as u64;
-        let no_room = |bytes: u64, why: String| Error::OutOfMemory {
+        let change = HeapChange {
             call,
+            kind,
+            signature,
+            agreement: signature,
+            words: &words,
             bytes,
-            limit,
-            why,
+            limit: self.heap(kind).limit() as u64,
         };
-        let fits = (size_of::<usize>()..=MOST_ALIGN).contains(&align);
-        let placed = if !align.is_power_of_two() || !fits {
-            Err(Error::Argument {
-                call,
-                what: format!(
-                    "alignment {align} is not a power of two from {} to {MOST_ALIGN} bytes",
-                    size_of::<usize>()
-                ),
-            })
-        } else {
-            match bytes {
-                Some(bytes) => self
-                    .heap(kind)
-                    .place(bytes, align_for::<T>(align))
-                    .map(|offset| (offset, bytes))
-                    .map_err(|why| no_room(bytes, why)),
-                None => Err(no_room(u64::MAX, "the size in bytes overflows".into())),
+        let place = |heap: &mut Heap| {
+            check_align(call, align)?;
+            let placed = heap.place_block(change.bytes()?, align_for::<T>(align));
+            placed.map_err(|why| change.out_of_memory(why))
+        };
+        let bytes = bytes.unwrap_or(0);
+        let fill = |placement: Placement| {
+            if zero {
+                let block = Sym::<u8>::new(self.tag, OWN, placement.offset(), bytes as usize);
+                self.own(block).zero();
             }
         };
-        let pieces = self.pieces(kind);
-        let (mine, placed) = match placed {
-            Ok(placed) => (self.register_growth(kind), Some(placed)),
-            Err(error) => (Err(error), None),
-        };
-        if let Some((offset, bytes)) = placed
-            && zero
-        {
-            self.own(Sym::<u8>::new(self.tag, OWN, offset, bytes as usize))
-                .zero();
-        }
-        let agreed = self
-            .barrier(call, digest, mine, &words)
-            .and_then(|()| self.publish_growth(call, kind, digest, &words));
+        let (placement, mut heap) = self.place_on_all(&change, place, fill)?;
         let nic = kind == HOST && self.in_nic_domain(hints);
-        let mut heap = self.heap(kind);
-        match (agreed, placed) {
-            (Ok(()), Some((offset, bytes))) => {
-                if nic {
-                    // No order: who is given the block, and looks for it, sees this too.
-                    self.inner.hinted.store(true, Ordering::Relaxed);
-                }
-                let generation = heap.next_generation() | if nic { NIC } else { 0 };
-                let block = Block {
-                    bytes,
-                    align: align as u64,
-                    generation,
-                };
-                heap.blocks.insert(offset, block);
-                drop(heap);
-                // The bookkeeping is the same everywhere by now, whatever becomes of this.
-                self.make_gpu_data_visible()?;
-                Ok(Sym::new(tag, generation, offset, len))
-            }
-            (Err(error), placed) => {
-                if let Some((offset, _)) = placed {
-                    heap.take_back(offset);
-                }
-                drop(heap);
-                self.unregister_growth(kind, &pieces);
-                Err(error)
-            }
-            // Together they are well only if each is.
-            (Ok(()), None) => Err(no_room(bytes.unwrap_or(u64::MAX), "not placed".into())),
+        if nic {
+            // No order is needed: a thread that is given the block, and looks for it, sees this too.
+            self.inner.hinted.store(true, Ordering::Relaxed);
         }
+        let generation = heap.blocks.next_generation() | if nic { NIC } else { 0 };
+        let block = Block {
+            bytes,
+            align: align as u64,
+            generation,
+        };
+        heap.blocks.insert(placement.offset(), block);
+        drop(heap);
+        // The block table is the same everywhere by now, whatever becomes of this.
+        self.make_gpu_data_visible()?;
+        Ok(Sym::new(tag, generation, placement.offset(), len))
     }
 
-    /// Host memory of the library's own, allocated after the PEs share their heaps, for as long as the
-    /// world lives. Collective.
+    /// Allocates permanent host memory of the library's own after the PEs share their heaps. Collective.
     pub(crate) fn allocate_own(&self, call: &'static str, bytes: usize) -> Result<Sym<u8>> {
         let block = self.allocate::<u8>(HOST, call, bytes, ALIGN as usize, Hints::NONE, false)?;
-        self.heap(HOST).end(block.offset());
+        self.heap(HOST).blocks.end(block.offset());
         Ok(Sym::new(self.tag, OWN, block.offset(), bytes))
     }
 
@@ -736,34 +295,31 @@ impl World {
     fn free_inner<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
         let _traced = self.traced(CALL);
-        let digest = CallSignature::of(CALL)
+        let signature = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
             .and(u64::from(sym.tag() & 1));
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
-        self.shared.sync_area.record(digest, words);
+        self.shared.sync_area.record(signature, words);
         let kind = self.kind_of(sym);
         if sym.bytes() == 0 && kind.is_some() {
             return Ok(());
         }
         let mine = self.whole_block(CALL, sym).map(drop);
-        self.barrier(CALL, digest, mine, &words)?;
-        self.release(kind.unwrap_or(HOST), sym.offset());
+        self.barrier(CALL, signature, mine, &words)?;
+        let mut heap = self.heap(kind.unwrap_or(HOST));
+        heap.blocks.end(sym.offset());
+        heap.free(sym.offset());
+        drop(heap);
         self.make_gpu_data_visible()
     }
 
+    /// The live block that `sym` names whole.
     fn whole_block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {
         let Some(kind) = self.kind_of(sym) else {
             return Err(Error::Foreign { call });
         };
-        self.heap(kind).block(call, sym)
-    }
-
-    fn release(&self, kind: MemoryKind, offset: u64) {
-        let mut heap = self.heap(kind);
-        heap.end(offset);
-        // The block was found live, so the allocator knows it.
-        let _ = heap.allocator.free(offset as usize);
+        self.heap(kind).blocks.get(call, sym)
     }
 
     /// Changes a block's length to `len` elements, on every PE; contents are kept up to the shorter
@@ -787,7 +343,7 @@ impl World {
             return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
         let _traced = self.traced(CALL);
-        let digest = CallSignature::of(CALL)
+        let signature = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
             .and(len as u64)
@@ -799,134 +355,78 @@ impl World {
                 sym.offset()
             )
         };
-        self.shared.sync_area.record(digest, words);
-        let whole = self
+        self.shared.sync_area.record(signature, words);
+        let block = self
             .own_in_host_memory(CALL, sym)
             .and_then(|_| self.whole_block(CALL, sym));
-        let (mine, block) = match whole {
+        let (mine, block) = match block {
             Ok(block) => (Ok(()), Some(block)),
             Err(error) => (Err(error), None),
         };
         // On entry: nobody uses the block any more.
-        self.barrier(CALL, digest, mine, &words)?;
+        self.barrier(CALL, signature, mine, &words)?;
         let Some(block) = block else {
             return Err(Error::Stale {
                 call: CALL,
                 offset: sym.offset(),
             });
         };
-        let limit = self.heap_limit() as u64;
-        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
-        let no_room = |why: String| Error::OutOfMemory {
+        // On exit, by another signature: every PE's block is in place, or none is.
+        let change = HeapChange {
             call: CALL,
-            bytes: bytes.unwrap_or(u64::MAX),
-            limit,
-            why,
+            kind: HOST,
+            signature,
+            agreement: signature.and(1),
+            words: &words,
+            bytes: (len as u64).checked_mul(size_of::<T>() as u64),
+            limit: self.heap_limit() as u64,
         };
-        let pieces = self.pieces(HOST);
-        let placed = match bytes {
-            Some(bytes) => self
-                .heap(HOST)
-                .place_again(sym.offset(), block, bytes, align_for::<T>(1))
-                .map_err(&no_room),
-            None => Err(no_room("the size in bytes overflows".into())),
+        let place = |heap: &mut Heap| {
+            let bytes = change.bytes()?;
+            let placed = heap.place_again(sym.offset(), block, bytes, align_for::<T>(1));
+            placed.map_err(|why| change.out_of_memory(why))
         };
-        let (mine, placed) = match placed {
-            Ok(placed) => (self.register_growth(HOST), Some(placed)),
-            Err(error) => (Err(error), None),
-        };
-        if let Some(Placed::Moved(offset)) = placed {
-            let kept = sym.bytes().min(bytes.unwrap_or(0) as usize);
-            let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
-            let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
-            self.own(to).copy_from_span(self.own(from), kept);
-        }
-        // On exit: every PE's block is in place, or none is.
-        let agreed = self
-            .barrier(CALL, digest.and(1), mine, &words)
-            .and_then(|()| self.publish_growth(CALL, HOST, digest, &words));
-        let mut heap = self.heap(HOST);
-        match (agreed, placed) {
-            (Ok(()), Some(placed)) => {
-                let generation = heap.next_generation() | (sym.generation() & NIC);
-                heap.end(sym.offset());
-                let offset = match placed {
-                    Placed::Stayed { .. } => sym.offset(),
-                    Placed::Moved(offset) => {
-                        let _ = heap.allocator.free(sym.offset() as usize);
-                        offset
-                    }
-                };
-                let bytes = bytes.unwrap_or(0);
-                heap.blocks.insert(
-                    offset,
-                    Block {
-                        bytes,
-                        generation,
-                        ..block
-                    },
-                );
-                Ok(Sym::new(self.tag, generation, offset, len))
+        let bytes = change.bytes.unwrap_or(0);
+        let fill = |placement: Placement| {
+            if let Placement::New(offset) = placement {
+                let kept = sym.bytes().min(bytes as usize);
+                let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
+                let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
+                self.own(to).copy_from_span(self.own(from), kept);
             }
-            (agreed, placed) => {
-                match placed {
-                    Some(Placed::Moved(offset)) => heap.take_back(offset),
-                    Some(Placed::Stayed { before }) => {
-                        // Shrinking back always fits.
-                        let _ = heap
-                            .allocator
-                            .resize_in_place(sym.offset() as usize, before as usize);
-                        heap.uncommit();
-                    }
-                    None => {}
-                }
-                drop(heap);
-                self.unregister_growth(HOST, &pieces);
-                Err(match agreed {
-                    Err(error) => error,
-                    Ok(()) => no_room("not placed".into()),
-                })
-            }
+        };
+        let (placement, mut heap) = self.place_on_all(&change, place, fill)?;
+        let generation = heap.blocks.next_generation() | (sym.generation() & NIC);
+        heap.blocks.end(sym.offset());
+        if let Placement::New(_) = placement {
+            heap.free(sym.offset());
         }
+        let block = Block {
+            bytes,
+            generation,
+            ..block
+        };
+        heap.blocks.insert(placement.offset(), block);
+        Ok(Sym::new(self.tag, generation, placement.offset(), len))
     }
+}
+
+/// Refuses an alignment that is no power of two, or out of range.
+fn check_align(call: &'static str, align: usize) -> Result<()> {
+    let fits = (size_of::<usize>()..=MAX_ALIGN).contains(&align);
+    if align.is_power_of_two() && fits {
+        return Ok(());
+    }
+    Err(Error::Argument {
+        call,
+        what: format!(
+            "alignment {align} is not a power of two from {} to {MAX_ALIGN} bytes",
+            size_of::<usize>()
+        ),
+    })
 }
 
 /// The alignment of a block of `T`s for which `align` is asked.
 fn align_for<T>(align: usize) -> u64 {
     (align.max(align_of::<T>()) as u64).max(ALIGN)
-}
-
-/// Where a reallocated block went.
-#[derive(Clone, Copy, Debug)]
-enum Placed {
-    /// It stayed; it had `before` bytes.
-    Stayed { before: u64 },
-    /// It has a second place at this offset; the first is not freed yet.
-    Moved(u64),
-}
-
-impl Heap {
-    fn place_again(
-        &mut self,
-        offset: u64,
-        block: Block,
-        bytes: u64,
-        align: u64,
-    ) -> Result<Placed, String> {
-        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if offset.is_multiple_of(align) && self.allocator.resize_in_place(offset as usize, size) {
-            if let Err(why) = self.backing.commit((offset + bytes) as usize) {
-                // Shrinking back always fits.
-                let _ = self
-                    .allocator
-                    .resize_in_place(offset as usize, block.bytes as usize);
-                return Err(why);
-            }
-            self.most = self.most.max(self.allocator.high_water());
-            return Ok(Placed::Stayed {
-                before: block.bytes,
-            });
-        }
-        self.place(bytes, block.align.max(align)).map(Placed::Moved)
-    }
 }

@@ -1,7 +1,7 @@
-//! Settings: one table of environment variables, read in one place.
+//! Settings of a world: one table of environment variables, read in one place.
 //!
-//! A variable that begins `OXSHMEM_` and is not in the table is a warning that names the nearest
-//! one; a value that makes no sense is an error that names variable and value.
+//! A variable that begins `OXSHMEM_` and is not in the table gives a warning that names the nearest one. A value that makes no
+//! sense is an error that names variable and value.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use oxshmem_transport::Variable;
 use tracing_subscriber::filter::Targets;
 
 use crate::collectives::select::Choices;
+use crate::error::{Error, Result};
 use crate::log;
 use crate::registry::{self, Spec};
 use crate::route::{Nics, Rules};
 use crate::stats::Target;
-use crate::{Error, Result};
 
-/// Which published memory model's order a world keeps (M20, M21).
+/// The published memory model whose order a world keeps (M20, M21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MemoryModel {
     /// OpenSHMEM's: blocking reads return values in the order in which they were performed (M20).
@@ -26,10 +26,10 @@ pub enum MemoryModel {
     Relaxed,
 }
 
-/// Which atomics are performed by NICs (M29); narrower ones than 64 bits never are.
+/// Atomics that NICs perform (M29); those narrower than 64 bits never are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Atomics {
-    /// Where every host has one PE, those of 64 bits; else those on memory allocated for it.
+    /// Those of 64 bits if every host has one PE; else those on memory allocated for it.
     Auto,
     /// None.
     Cpu,
@@ -93,7 +93,7 @@ variables! {
         "seconds (or 500ms, 2m) after which a wait for another PE is an error";
     "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
         "seconds (or 500ms, 2m) that the PEs may take to find each other";
-"OXSHMEM_BOOTSTRAP", "auto",
+    "OXSHMEM_BOOTSTRAP", "auto",
         "how the PEs find each other: auto, launcher, torchrun, pmi1, pmi2, pmix or single";
     "OXSHMEM_HUB_ADDRESS", "all of rank 0's addresses",
         "host or host:port where PEs on other hosts reach the job's meeting point";
@@ -126,7 +126,7 @@ variables! {
     "MASTER_PORT", "set by torchrun", "port of rank 0";
 }
 
-/// Every environment variable that is read: oxshmem's own, and those of the transports in this build.
+/// All environment variables: oxshmem's own, and those of the transports in this build.
 #[must_use]
 pub fn variables() -> Vec<Variable> {
     let mut all = VARIABLES.to_vec();
@@ -134,17 +134,18 @@ pub fn variables() -> Vec<Variable> {
     all
 }
 
-/// Bytes of the largest heap: far below 2^63, so that offsets and sizes in it are added without overflow.
-pub(crate) const MOST_HEAP: u64 = 1 << 46;
+/// Bytes of the largest heap: far below 2^63, so that sums of offsets and sizes in it do not overflow.
+pub(crate) const MAX_HEAP: u64 = 1 << 46;
 
-/// More teams than this no PE may be in at a time.
-const MOST_TEAMS: usize = 1 << 16;
+/// Teams that a PE may be in at a time, at most.
+const MAX_TEAMS: usize = 1 << 16;
 
 /// The settings of one world.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// In bytes, and what sets it.
+    /// In bytes.
     pub heap_limit: Option<u64>,
+    /// The variable or call that sets it.
     pub heap_limit_by: &'static str,
     /// In bytes; 0 is no GPU heap.
     pub gpu_limit: u64,
@@ -200,23 +201,21 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the environment of this process.
-    ///
-    /// Gives warnings about names that look like ours and are not, too.
+    /// Reads the environment of this process. Gives warnings, too, about names that look like oxshmem's and are not.
     pub(crate) fn from_environment() -> Result<(Self, Vec<String>)> {
         let names = std::env::vars_os().map(|(name, _)| name);
         let warnings = names.filter_map(|name| unknown(name.to_str()?)).collect();
         Ok((Self::read(&environment)?, warnings))
     }
 
-    /// Sets the heap's limit by what is named.
+    /// Sets the heap's limit, by the variable or call that is named.
     pub(crate) fn set_heap_limit(
         &mut self,
         (name, value): (&'static str, &str),
         bytes: u64,
     ) -> Result<()> {
-        if bytes > MOST_HEAP {
-            let why = format!("a symmetric heap has {MOST_HEAP} bytes at most; give fewer");
+        if bytes > MAX_HEAP {
+            let why = format!("a symmetric heap has {MAX_HEAP} bytes at most; give fewer");
             return Err(invalid(name, value, why));
         }
         self.heap_limit = Some(bytes);
@@ -224,155 +223,152 @@ impl Config {
         Ok(())
     }
 
-    pub(crate) fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
+    /// Reads the variables that `lookup` knows.
+    pub(crate) fn read(lookup: Lookup<'_>) -> Result<Self> {
         let mut config = Config::default();
-        let sizes = [
+        config.read_heaps(lookup)?;
+        config.read_transports(lookup)?;
+        config.read_semantics(lookup)?;
+        config.read_limits(lookup)?;
+        config.read_reports(lookup)?;
+        Ok(config)
+    }
+
+    /// The heaps' limits and their memory.
+    fn read_heaps(&mut self, lookup: Lookup<'_>) -> Result<()> {
+        let names = [
             "OXSHMEM_SYMMETRIC_SIZE",
             "SHMEM_SYMMETRIC_SIZE",
             "SMA_SYMMETRIC_SIZE",
         ];
-        if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?))) {
+        if let Some((name, value)) = names.iter().find_map(|n| Some((*n, lookup(n)?))) {
             let whole = oxshmem_heap::available::Available::now().map_or(0, |a| a.total);
             let limit = oxshmem_heap::limit::parse(&value, whole);
             let limit = limit.map_err(|why| invalid(name, &value, why.to_string()))?;
-            config.set_heap_limit((name, &value), limit)?;
+            self.set_heap_limit((name, &value), limit)?;
         }
-        let sizes = ["OXSHMEM_CUDA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"];
-        if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?)))
+        let names = ["OXSHMEM_CUDA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"];
+        if let Some((name, value)) = names.iter().find_map(|n| Some((*n, lookup(n)?)))
             && value.trim() != "0"
         {
-            // A share means nothing here: which GPU it is is found out later.
+            // A share means nothing here: the GPU is known only later.
             let limit = oxshmem_heap::limit::parse(&value, 0);
-            config.gpu_limit = limit.map_err(|why| invalid(name, &value, why.to_string()))?;
+            self.gpu_limit = limit.map_err(|why| invalid(name, &value, why.to_string()))?;
         }
-        parse(lookup, "OXSHMEM_GPU", &mut config.gpu, |v| {
+        parse(lookup, "OXSHMEM_GPU", &mut self.gpu, |v| {
             let number = v.parse().map_err(|e| format!("{e}; give a GPU's number"))?;
             Ok(Some(number))
         })?;
-        parse(
-            lookup,
-            "OXSHMEM_HUGE_PAGES",
-            &mut config.huge_pages,
-            |v| match v {
-                "off" | "0" => Ok(HugePages::Off),
-                "transparent" => Ok(HugePages::Transparent),
-                "2M" | "2m" => Ok(HugePages::Explicit2M),
-                "1G" | "1g" => Ok(HugePages::Explicit1G),
-                _ => Err("choose off, transparent, 2M or 1G".into()),
-            },
-        )?;
-        parse(lookup, "OXSHMEM_TRANSPORT", &mut config.transports, |v| {
+        let huge_pages = &mut self.huge_pages;
+        parse(lookup, "OXSHMEM_HUGE_PAGES", huge_pages, |v| match v {
+            "off" | "0" => Ok(HugePages::Off),
+            "transparent" => Ok(HugePages::Transparent),
+            "2M" | "2m" => Ok(HugePages::Explicit2M),
+            "1G" | "1g" => Ok(HugePages::Explicit1G),
+            _ => Err("choose off, transparent, 2M or 1G".into()),
+        })
+    }
+
+    /// The transports, their devices and the rules for routes.
+    fn read_transports(&mut self, lookup: Lookup<'_>) -> Result<()> {
+        parse(lookup, "OXSHMEM_TRANSPORT", &mut self.transports, |v| {
             Spec::parse_list(v).map(Some)
         })?;
-        parse(lookup, "OXSHMEM_SEED", &mut config.seed, |v| {
+        parse(lookup, "OXSHMEM_SEED", &mut self.seed, |v| {
             v.parse()
                 .map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
         })?;
-        parse(lookup, "OXSHMEM_NIC", &mut config.nics, Nics::parse_list)?;
-        let listed = config.nics.clone();
-        parse(
-            lookup,
-            "OXSHMEM_NIC_MAP",
-            &mut config.nics,
-            |v| match listed {
-                Nics::Any => Nics::parse_map(v),
-                _ => Err("OXSHMEM_NIC is set too; set one of the two".into()),
-            },
-        )?;
-        parse(lookup, "OXSHMEM_ROUTE", &mut config.rules, Rules::parse)?;
-        parse(
-            lookup,
-            "OXSHMEM_TOPOLOGY",
-            &mut config.topology,
-            |v| match v {
-                "" => Err("name a file of hwloc's XML".into()),
-                v => Ok(Some(v.into())),
-            },
-        )?;
-        parse(
-            lookup,
-            "OXSHMEM_MEMORY_MODEL",
-            &mut config.model,
-            |v| match v {
-                "ordered" => Ok(MemoryModel::Ordered),
-                "relaxed" => Ok(MemoryModel::Relaxed),
-                _ => Err("choose ordered or relaxed".into()),
-            },
-        )?;
-        parse(
-            lookup,
-            "OXSHMEM_ATOMICS",
-            &mut config.atomics,
-            |v| match v {
-                "auto" => Ok(Atomics::Auto),
-                "cpu" => Ok(Atomics::Cpu),
-                "nic" => Ok(Atomics::Nic),
-                _ => Err("choose auto, cpu or nic".into()),
-            },
-        )?;
-        parse(
-            lookup,
-            "OXSHMEM_COLLECTIVES",
-            &mut config.collectives,
-            Choices::parse,
-        )?;
-        parse(lookup, "OXSHMEM_TEAMS", &mut config.teams, |v| {
-            let number = v.parse().ok().filter(|number| *number <= MOST_TEAMS);
-            number.ok_or_else(|| format!("give a whole number from 0 to {MOST_TEAMS}"))
+        parse(lookup, "OXSHMEM_NIC", &mut self.nics, Nics::parse_list)?;
+        let listed = self.nics.clone();
+        let nics = &mut self.nics;
+        parse(lookup, "OXSHMEM_NIC_MAP", nics, |v| match listed {
+            Nics::Any => Nics::parse_map(v),
+            _ => Err("OXSHMEM_NIC is set too; set one of the two".into()),
         })?;
-        parse(lookup, "OXSHMEM_CHECK", &mut config.check, |v| match v {
+        parse(lookup, "OXSHMEM_ROUTE", &mut self.rules, Rules::parse)?;
+        let topology = &mut self.topology;
+        parse(lookup, "OXSHMEM_TOPOLOGY", topology, |v| match v {
+            "" => Err("name a file of hwloc's XML".into()),
+            v => Ok(Some(v.into())),
+        })
+    }
+
+    /// The memory model, its checks, the atomics and the collective calls.
+    fn read_semantics(&mut self, lookup: Lookup<'_>) -> Result<()> {
+        let model = &mut self.model;
+        parse(lookup, "OXSHMEM_MEMORY_MODEL", model, |v| match v {
+            "ordered" => Ok(MemoryModel::Ordered),
+            "relaxed" => Ok(MemoryModel::Relaxed),
+            _ => Err("choose ordered or relaxed".into()),
+        })?;
+        let atomics = &mut self.atomics;
+        parse(lookup, "OXSHMEM_ATOMICS", atomics, |v| match v {
+            "auto" => Ok(Atomics::Auto),
+            "cpu" => Ok(Atomics::Cpu),
+            "nic" => Ok(Atomics::Nic),
+            _ => Err("choose auto, cpu or nic".into()),
+        })?;
+        let collectives = &mut self.collectives;
+        parse(lookup, "OXSHMEM_COLLECTIVES", collectives, Choices::parse)?;
+        parse(lookup, "OXSHMEM_TEAMS", &mut self.teams, |v| {
+            let number = v.parse().ok().filter(|number| *number <= MAX_TEAMS);
+            number.ok_or_else(|| format!("give a whole number from 0 to {MAX_TEAMS}"))
+        })?;
+        parse(lookup, "OXSHMEM_CHECK", &mut self.check, |v| match v {
             "0" | "off" => Ok(false),
             "1" | "on" => Ok(true),
             _ => Err("choose 0 or 1".into()),
+        })
+    }
+
+    /// The time limits, the host and the spin budget.
+    fn read_limits(&mut self, lookup: Lookup<'_>) -> Result<()> {
+        let timeout = &mut self.timeout;
+        parse(lookup, "OXSHMEM_TIMEOUT", timeout, |v| match v {
+            "none" => Ok(None),
+            v => duration(v).map(Some),
         })?;
-        parse(
-            lookup,
-            "OXSHMEM_TIMEOUT",
-            &mut config.timeout,
-            |v| match v {
-                "none" => Ok(None),
-                v => duration(v).map(Some),
-            },
-        )?;
-        parse(
-            lookup,
-            "OXSHMEM_BOOTSTRAP_TIMEOUT",
-            &mut config.bootstrap_timeout,
-            duration,
-        )?;
-        parse(lookup, "OXSHMEM_HOST_ID", &mut config.host_id, |v| {
+        let timeout = &mut self.bootstrap_timeout;
+        parse(lookup, "OXSHMEM_BOOTSTRAP_TIMEOUT", timeout, duration)?;
+        parse(lookup, "OXSHMEM_HOST_ID", &mut self.host_id, |v| {
             Ok(Some(v.to_owned()))
         })?;
-        parse(lookup, "OXSHMEM_SPIN", &mut config.spin, |v| match v {
+        parse(lookup, "OXSHMEM_SPIN", &mut self.spin, |v| match v {
             "auto" => Ok(None),
             v => v
                 .parse()
                 .map(Some)
                 .map_err(|e| format!("{e}; give a whole number, or auto")),
-        })?;
-        parse(lookup, "OXSHMEM_TRACE", &mut config.trace, |v| match v {
+        })
+    }
+
+    /// The trace, the log and the statistics.
+    fn read_reports(&mut self, lookup: Lookup<'_>) -> Result<()> {
+        parse(lookup, "OXSHMEM_TRACE", &mut self.trace, |v| match v {
             "" => Err("name a file to write, or none".into()),
             "none" => Ok(None),
             v => Ok(Some(v.into())),
         })?;
-        parse(lookup, "OXSHMEM_LOG", &mut config.log, log::parse)?;
-        parse(lookup, "OXSHMEM_STATS", &mut config.stats, |v| match v {
+        parse(lookup, "OXSHMEM_LOG", &mut self.log, log::parse)?;
+        parse(lookup, "OXSHMEM_STATS", &mut self.stats, |v| match v {
             "" => Err("give 1 for standard error, or name a file to write, or 0".into()),
             "0" | "none" => Ok(None),
             "1" => Ok(Some(Target::Stderr)),
             v => Ok(Some(Target::File(v.into()))),
-        })?;
-        Ok(config)
+        })
     }
 }
 
-/// The one place that reads a variable's value.
+/// The value of a variable by its name, if it is set.
+type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
+
+/// A variable's value in this process. Nothing else reads the environment.
 pub(crate) fn environment(name: &str) -> Option<String> {
-    // What is not UTF-8 is no valid value of any variable: shown as such, it fails to parse.
+    // A value that is not UTF-8 is valid for no variable: shown with replacement characters, it fails to parse.
     std::env::var_os(name).map(|v| v.to_string_lossy().into_owned())
 }
 
-/// A warning for a name that looks like ours and is not.
+/// A warning for a name that looks like oxshmem's and is not.
 fn unknown(name: &str) -> Option<String> {
     if !name.starts_with("OXSHMEM_") || OTHERS.iter().any(|other| name.starts_with(other)) {
         return None;
@@ -399,8 +395,9 @@ fn invalid(name: &str, value: &str, why: String) -> Error {
     }
 }
 
+/// Sets `into` by the variable's value, if it is set.
 fn parse<T>(
-    lookup: &dyn Fn(&str) -> Option<String>,
+    lookup: Lookup<'_>,
     name: &str,
     into: &mut T,
     parse: impl Fn(&str) -> Result<T, String>,

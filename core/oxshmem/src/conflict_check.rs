@@ -18,7 +18,7 @@
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
-use crate::alloc::OWN;
+use crate::blocks::OWN;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lane::{AccessPath, AtomicRequest};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::goodbye;
+use crate::forgetful;
 
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -191,7 +191,7 @@ pub enum Error {
         why: String,
     },
     /// A PE that the call needs has died or left.
-    #[error("{call}: {}", goodbye::of_lost(*.pe))]
+    #[error("{call}: {}", forgetful::describe_lost(*.pe))]
     PeerLost {
         /// The call.
         call: &'static str,
@@ -299,7 +299,7 @@ impl From<oxshmem_bootstrap::Error> for Error {
             // The PE's own goodbye says more than the end of its connection.
             oxshmem_bootstrap::Error::PeerGone {
                 operation, rank, ..
-            } if goodbye::has_forgotten(rank as usize) => Error::PeerLost {
+            } if forgetful::has_forgotten(rank as usize) => Error::PeerLost {
                 call: operation,
                 pe: rank as usize,
             },

@@ -1,8 +1,8 @@
-//! Heaps' growth where transports pin what they register, and GPU heaps': pieces are registered inside
-//! the collective call that first reaches into them, their keys and descriptors exchanged there, or all
-//! is as it was (M13).
+//! Growth of heaps by extents: of host heaps, where transports pin registered memory, and of GPU heaps.
+//!
+//! An extent is registered inside the collective call that first reaches into it. Its keys and descriptors are exchanged
+//! there, or all is as it was (M13).
 
-use std::cell::Cell;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -10,123 +10,110 @@ use oxshmem_bootstrap::{HexBytes, exchange};
 use oxshmem_transport::{MemoryKind, RegionId};
 
 use crate::collectives::signature::CallSignature;
-use crate::lane::{Extents, Rail};
+use crate::error::{Error, Result};
+use crate::lane::Rail;
 use crate::setup::DESCRIPTOR_DEADLINE;
-use crate::{Error, Result, World};
+use crate::world::World;
 
-/// How a heap grows on every PE alike.
-#[derive(Debug, Default)]
-pub(crate) struct Growth {
-    /// Its pieces, if it grows by pieces.
-    pub cut: Option<Extents>,
-    /// How many of them all PEs know.
-    pub published: Cell<u32>,
-}
+/// The region number and key of a registered extent, for other PEs.
+type ExtentKey = (u32, HexBytes);
 
-/// A registered piece, as its owner tells the others.
-type Piece = (u32, HexBytes);
-
-/// Whether a transport learns of a heap's new pieces.
-fn grows(via: &Rail, kind: MemoryKind) -> bool {
+/// Whether a rail registers a heap extent by extent.
+fn grows(rail: &Rail, kind: MemoryKind) -> bool {
     match kind {
-        MemoryKind::Host => via.pins(),
+        MemoryKind::Host => rail.pins(),
         _ => true,
     }
 }
 
-/// The pieces of this PE's heap from the number `first` on, by the names of transports.
-fn pieces_from(
-    transports: &[Arc<Rail>],
-    kind: MemoryKind,
-    first: usize,
-) -> Vec<(String, Vec<Piece>)> {
-    let told = |via: &Arc<Rail>| {
-        let heap = via.registered_heap(kind).regions();
-        let new = heap.iter().skip(first);
-        let pieces = new.map(|region| (region.id().0, HexBytes(region.key().to_vec())));
-        (via.name.to_owned(), pieces.collect())
+/// The keys of this PE's extents from the number `first` on, by the transports' names.
+fn keys_from(rails: &[Arc<Rail>], kind: MemoryKind, first: usize) -> Vec<(String, Vec<ExtentKey>)> {
+    let named = |rail: &Arc<Rail>| {
+        let regions = rail.registered_heap(kind).regions();
+        let new = regions.iter().skip(first);
+        let keys = new.map(|region| (region.id().0, HexBytes(region.key().to_vec())));
+        (rail.name.to_owned(), keys.collect())
     };
-    let all = transports.iter().filter(|via| grows(via, kind));
-    all.map(told).collect()
+    let growing = rails.iter().filter(|rail| grows(rail, kind));
+    growing.map(named).collect()
 }
 
 impl World {
-    /// How many pieces of a heap are registered, by transport.
-    pub(crate) fn pieces(&self, kind: MemoryKind) -> Vec<usize> {
-        let all = self.shared.rails.iter();
-        all.map(|via| via.registered_heap(kind).regions().len())
+    /// The number of a heap's extents that are registered, by rail.
+    pub(crate) fn registered_extents(&self, kind: MemoryKind) -> Vec<usize> {
+        let rails = self.shared.rails.iter();
+        rails
+            .map(|rail| rail.registered_heap(kind).regions().len())
             .collect()
     }
 
-    /// Registers what a heap has grown into; who fails takes it back with the others.
+    /// Registers the memory that a heap has grown into. If that fails, the caller takes it back with all other PEs.
     pub(crate) fn register_growth(&self, kind: MemoryKind) -> Result<()> {
         self.heap(kind).register(&self.shared.rails)
     }
 
-    /// Exchanges the keys of what every PE has registered. Collective, and nothing where the heap has
-    /// not grown into a new piece, or does not grow by pieces; all PEs find the same.
+    /// Exchanges the keys of the extents that every PE has registered. Collective. Does nothing if the heap has not grown into
+    /// a new extent, or does not grow by extents, which is the same on all PEs.
     pub(crate) fn publish_growth(
         &self,
         call: &'static str,
         kind: MemoryKind,
-        digest: CallSignature,
+        signature: CallSignature,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
         let growth = self.inner.growth(kind);
-        let Some(cut) = growth.cut else {
+        let Some(extents) = growth.extents else {
             return Ok(());
         };
         let high = self.heap(kind).high_water();
-        let (published, now) = (growth.published.get(), cut.count(high));
+        let (published, now) = (growth.published.get(), extents.count(high));
         if now <= published {
             return Ok(());
         }
-        let imported = self.exchange_pieces(kind, published as usize);
-        self.arrive(call, digest.and(GROWN), imported, words)?;
+        let imported = self.exchange_extents(kind, published as usize);
+        self.arrive(call, signature.and(GROWN), imported, words)?;
         growth.published.set(now);
         Ok(())
     }
 
-    fn exchange_pieces(&self, kind: MemoryKind, first: usize) -> Result<()> {
-        let transports = &self.shared.rails;
-        let mine = pieces_from(transports, kind, first);
-        let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.shared.bootstrap, &mine)?;
-        for via in transports.iter().filter(|via| grows(via, kind)) {
-            let mut descriptors = self.share_pieces(via, kind, first)?;
-            for peer in via.registered_heap(kind).imported().iter() {
-                let told = all.get(peer.pe.index()).map_or(&[][..], Vec::as_slice);
-                let named = told.iter().find(|(name, _)| *name == via.name);
-                let pieces = named
-                    .map(|(_, pieces)| pieces.as_slice())
-                    .unwrap_or_default();
-                if pieces.is_empty() {
+    /// Imports all PEs' extents from the number `first` on. Collective.
+    fn exchange_extents(&self, kind: MemoryKind, first: usize) -> Result<()> {
+        let rails = &self.shared.rails;
+        let mine = keys_from(rails, kind, first);
+        let all: Vec<Vec<(String, Vec<ExtentKey>)>> = exchange(&*self.shared.bootstrap, &mine)?;
+        for rail in rails.iter().filter(|rail| grows(rail, kind)) {
+            let mut descriptors = self.share_descriptors(rail, kind, first)?;
+            for peer in rail.registered_heap(kind).imported().iter() {
+                let theirs = all.get(peer.pe.index()).map_or(&[][..], Vec::as_slice);
+                let named = theirs.iter().find(|(name, _)| *name == rail.name);
+                let keys = named.map(|(_, keys)| keys.as_slice()).unwrap_or_default();
+                if keys.is_empty() {
                     return Err(Error::Disagreement {
                         a: peer.pe.index(),
                         b: self.my_pe(),
-                        what: format!("whether its heap has grown, registered with {}", via.name),
+                        what: format!("whether its heap has grown, registered with {}", rail.name),
                     });
                 }
                 let passed = descriptors.iter_mut().find(|(pe, _)| *pe == peer.pe.0);
                 let passed = passed.map(|(_, fds)| std::mem::take(fds));
                 let mut passed = passed.unwrap_or_default().into_iter();
-                for (piece, key) in pieces {
-                    let id = RegionId(*piece);
-                    via.domain.import(peer, id, &key.0, passed.next())?;
+                for (region, key) in keys {
+                    let id = RegionId(*region);
+                    rail.domain.import(peer, id, &key.0, passed.next())?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Passes the descriptors of a transport's new pieces between the PEs of a host that need them;
-    /// gives each one's.
-    fn share_pieces(
+    /// Passes the descriptors of a rail's new extents between the PEs of a host that need them. Gives each PE's.
+    fn share_descriptors(
         &self,
-        via: &Rail,
+        rail: &Rail,
         kind: MemoryKind,
         first: usize,
     ) -> Result<Vec<(u32, Vec<OwnedFd>)>> {
-        let pieces = via.registered_heap(kind);
+        let pieces = rail.registered_heap(kind);
         let among = pieces.shared_with();
         if among.len() < 2 {
             return Ok(Vec::new());
@@ -140,5 +127,5 @@ impl World {
     }
 }
 
-/// In the digest of the agreement on growth.
+/// Part of the signature of the agreement on growth.
 const GROWN: u64 = 0x6772_6f77;

@@ -1,15 +1,21 @@
 //! Checks of handles, and this PE's own copy of an object.
 //!
 //! A handle is valid in the world that made it alone, and names no more elements than its object has. Every slow path checks
-//! that here; the fast path's table refuses foreign handles itself.
+//! that here; the fast path's table refuses foreign handles itself. Checked mode, collective calls and `free` also check that
+//! the object lives (M35): a block that calls have found lately takes no lock
+//! ([`LiveBlockCache`](crate::live_block_cache::LiveBlockCache)).
 
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
+use crate::blocks::{is_in, is_permanent};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::heap::Heap;
+use crate::live_block_cache::Live;
 use crate::mapped::Span;
 use crate::order::OpKind;
 use crate::shared::Shared;
@@ -175,5 +181,68 @@ pub(crate) fn on_gpu<T: Pod>(call: &'static str, sym: Sym<T>) -> Error {
     Error::GpuMemory {
         call,
         offset: sym.offset(),
+    }
+}
+
+impl Context<'_> {
+    pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
+        self.shared.heap(kind)
+    }
+
+    /// Refuses handles of other worlds and of freed blocks.
+    #[inline]
+    pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+        let is_known = self.kind_of(sym) == Some(MemoryKind::Host) && {
+            let is = |live: &Live| is_in(sym, live);
+            is_permanent(sym) || self.block(sym.offset(), is).is_some()
+        };
+        if is_known {
+            Ok(())
+        } else {
+            self.check_generation(call, sym)
+        }
+    }
+
+    #[cold]
+    fn check_generation<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+        match self.kind_of(sym) {
+            None => Err(Error::Foreign { call }),
+            Some(kind) => self.shared.check_live(kind, call, sym),
+        }
+    }
+
+    /// The live block of host memory around an offset, if `is` holds for it. A block that calls have found lately is found
+    /// without a lock.
+    #[inline]
+    pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
+        let changes = &self.shared.heap_changes;
+        let cache = &self.shared.live_blocks;
+        // Calls that end a block are collective: a program that names the block at the same time errs.
+        let known = cache.find(changes.load(Ordering::Relaxed), &is);
+        known.or_else(|| {
+            let heap = self.heap(MemoryKind::Host);
+            let live = heap.blocks.around(offset).filter(is)?;
+            cache.insert(changes.load(Ordering::Relaxed), live);
+            Some(live)
+        })
+    }
+}
+
+impl Shared {
+    /// Refuses handles of freed blocks of this kind of memory.
+    pub(crate) fn check_live<T: Pod>(
+        &self,
+        kind: MemoryKind,
+        call: &'static str,
+        sym: Sym<T>,
+    ) -> Result<()> {
+        if sym.is_empty() || self.heap(kind).blocks.holds(sym) {
+            Ok(())
+        } else {
+            Err(Error::Stale {
+                call,
+                offset: sym.offset(),
+            })
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! Starting the PEs of a job on this host: what `oxshmem run` does, as a library.
+//! Launcher of a job's PEs on this host, as `oxshmem run` is one, for programs that start themselves.
 
 pub use oxshmem_bootstrap::{ExitStatus, Host, Hosts, JobEnd, Launch, Outcome, serve_agent};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Makes a program start its own PEs: if this process is not a PE of a job yet, runs `pes` copies of
 /// it with the same arguments and exits with their status; else returns at once.
 ///
-/// To be called first in `main`, while there is one thread.
+/// Call it first in `main`, while there is one thread.
 ///
 /// ```no_run
 /// use oxshmem::{Result, World};

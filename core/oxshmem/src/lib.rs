@@ -43,10 +43,13 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 
+mod agreement;
 mod alloc;
 mod atomics;
 #[doc(hidden)]
 pub mod bindings;
+mod blocks;
+mod builder;
 mod collectives;
 mod config;
 mod conflict_check;
@@ -55,6 +58,7 @@ mod control;
 mod copies;
 mod counter;
 mod error;
+mod forgetful;
 mod futex;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
@@ -65,6 +69,7 @@ mod group;
 mod growth;
 mod handle;
 mod hang;
+mod heap;
 mod lane;
 pub mod launch;
 mod live_block_cache;
@@ -72,6 +77,7 @@ mod lock;
 mod log;
 mod mapped;
 mod nbi;
+mod options;
 mod order;
 mod park;
 mod peer;
@@ -105,6 +111,7 @@ mod world;
 
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
+pub use builder::Builder;
 #[cfg(target_arch = "x86_64")]
 pub use collectives::long_double::LongDouble;
 pub use collectives::{
@@ -135,7 +142,7 @@ pub use team::{
 };
 pub use topology::{OpenDevice, described_topology, planned_devices, usable_nics};
 pub use wait_until::{Cmp, Waitable};
-pub use world::{Builder, World};
+pub use world::World;
 
 pub use bytemuck;
 /// Types that may lie in symmetric memory: any bytes are a value, and a value has no padding.

@@ -1,4 +1,6 @@
-//! The blocks that calls have lately found alive, so that the next call that names one takes no lock.
+//! A cache of live blocks: a seqlock per entry, so that a call that names a block which was found lately takes no lock.
+//!
+//! An entry counts only while the heap has not changed since: blocks end by such a change, and change by it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -12,26 +14,27 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Whether so many bytes from an offset on lie in it.
+    /// Whether `bytes` from `offset` on lie in it.
     #[inline(always)]
     pub(crate) fn has(&self, offset: u64, bytes: u64) -> bool {
-        let before = offset.wrapping_sub(self.start);
-        before < self.bytes && bytes <= self.bytes - before
+        let within = offset.wrapping_sub(self.start);
+        within < self.bytes && bytes <= self.bytes - within
     }
 }
 
-/// As many as calls name, and some more.
-const KEPT: usize = 4;
+/// Number of entries: as many as the blocks that one call names, and some more.
+const ENTRIES: usize = 4;
 
-/// What threads of one PE have found.
+/// The blocks that threads of one PE have found live.
 #[derive(Debug, Default)]
 pub(crate) struct LiveBlockCache {
-    found: [SeqlockEntry; KEPT],
+    entries: [SeqlockEntry; ENTRIES],
     next: AtomicUsize,
 }
 
-/// A block with the count of the heap's changes as of when it was found: blocks end by such a change, and change by it.
-/// Read without a lock: what was read counts if `version` is even and the same before and after.
+/// A block, with the number of the heap's changes when it was found.
+///
+/// A seqlock: a read is valid if `version` is even, and the same before and after it.
 #[derive(Debug, Default)]
 struct SeqlockEntry {
     version: AtomicU64,
@@ -50,61 +53,61 @@ impl SeqlockEntry {
             bytes: self.bytes.load(Ordering::Relaxed),
             generation: self.generation.load(Ordering::Relaxed) as u32,
         };
-        let of = self.changes.load(Ordering::Relaxed);
-        // The reads come before the second look at the version; pairs with the fence in `set`.
+        let found_at = self.changes.load(Ordering::Relaxed);
+        // The reads come before the second load of the version; pairs with the fence in `set`.
         fence(Ordering::Acquire);
-        let same = version & 1 == 0 && version == self.version.load(Ordering::Relaxed);
-        (same && of == changes).then_some(live)
+        let is_valid = version & 1 == 0 && version == self.version.load(Ordering::Relaxed);
+        (is_valid && found_at == changes).then_some(live)
     }
 
-    /// Does nothing while another thread does the same.
+    /// Writes the entry, unless another thread is writing it.
     fn set(&self, changes: u64, live: Live) {
         let version = self.version.load(Ordering::Relaxed);
         if version & 1 != 0 {
             return;
         }
-        // What follows comes after what the last thread wrote; pairs with the store at the end.
-        let taken = self.version.compare_exchange(
+        // The stores below come after those of the last thread; pairs with the store at the end.
+        let locked = self.version.compare_exchange(
             version,
             version + 1,
             Ordering::Acquire,
             Ordering::Relaxed,
         );
-        if taken.is_err() {
+        if locked.is_err() {
             return;
         }
-        // The odd version comes before what is written.
+        // The odd version comes before the stores below.
         fence(Ordering::Release);
         self.changes.store(changes, Ordering::Relaxed);
         self.start.store(live.start, Ordering::Relaxed);
         self.bytes.store(live.bytes, Ordering::Relaxed);
         let generation = u64::from(live.generation);
         self.generation.store(generation, Ordering::Relaxed);
-        // After all of it; pairs with the first look in `get`, and with the exchange above.
+        // After all of them; pairs with the first load in `get`, and with the exchange above.
         self.version.store(version + 2, Ordering::Release);
     }
 }
 
 impl LiveBlockCache {
-    /// The block for which this holds, if it was found since the heap changed last.
+    /// The block for which `is` holds, if it was found since the heap changed last.
     #[inline(always)]
     pub(crate) fn find(&self, changes: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
-        let mut found = self.found.iter().filter_map(|found| found.get(changes));
-        found.find(is)
+        let mut live = self.entries.iter().filter_map(|entry| entry.get(changes));
+        live.find(is)
     }
 
-    /// Keeps a block that was found alive, instead of the one that was kept first.
-    pub(crate) fn keep(&self, changes: u64, live: Live) {
+    /// Inserts a block that was found live, in place of the oldest entry.
+    pub(crate) fn insert(&self, changes: u64, live: Live) {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
-        if let Some(found) = self.found.get(next % KEPT) {
-            found.set(changes, live);
+        if let Some(entry) = self.entries.get(next % ENTRIES) {
+            entry.set(changes, live);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Live, LiveBlockCache, Ordering, SeqlockEntry};
+    use super::{ENTRIES, Live, LiveBlockCache, Ordering, SeqlockEntry};
 
     fn live(start: u64) -> Live {
         Live {
@@ -124,18 +127,18 @@ mod tests {
 
     #[test]
     fn m35_what_was_found_before_a_change_is_not_known_after_it() {
-        let lately = LiveBlockCache::default();
-        lately.keep(1, live(0));
-        assert_eq!(lately.find(1, |l| l.has(8, 8)), Some(live(0)));
-        assert_eq!(lately.find(2, |l| l.has(8, 8)), None);
-        for block in 0..KEPT as u64 {
-            lately.keep(2, live(64 * block));
+        let cache = LiveBlockCache::default();
+        cache.insert(1, live(0));
+        assert_eq!(cache.find(1, |l| l.has(8, 8)), Some(live(0)));
+        assert_eq!(cache.find(2, |l| l.has(8, 8)), None);
+        for block in 0..ENTRIES as u64 {
+            cache.insert(2, live(64 * block));
         }
-        for block in 0..KEPT as u64 {
-            let found = lately.find(2, |l| l.has(64 * block, 64));
+        for block in 0..ENTRIES as u64 {
+            let found = cache.find(2, |l| l.has(64 * block, 64));
             assert_eq!(found, Some(live(64 * block)));
         }
-        assert_eq!(lately.find(1, |_| true), None);
+        assert_eq!(cache.find(1, |_| true), None);
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_threads_keep_at_once_is_never_mixed() {
-        let lately = LiveBlockCache::default();
+        let cache = LiveBlockCache::default();
         let of = |n: u64| Live {
             start: n,
             bytes: n,
@@ -158,11 +161,11 @@ mod tests {
         };
         std::thread::scope(|scope| {
             for thread in 1..4 {
-                let (lately, of) = (&lately, &of);
+                let (cache, of) = (&cache, &of);
                 scope.spawn(move || {
                     for n in 0..20_000 {
-                        lately.keep(0, of(4 * n + thread));
-                        let found = lately.find(0, |_| true);
+                        cache.insert(0, of(4 * n + thread));
+                        let found = cache.find(0, |_| true);
                         assert!(found.is_none_or(|live| live == of(live.start)));
                     }
                 });

@@ -13,9 +13,6 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::report;
-use crate::world::World;
-
 /// The PE that this process is, once it has joined.
 static PE: OnceLock<u32> = OnceLock::new();
 
@@ -82,40 +79,6 @@ where
         write!(to, " {level} {target}: ")?;
         context.format_fields(to.by_ref(), event)?;
         writeln!(to)
-    }
-}
-
-/// Logs a world: its bootstrap, and the routes of this PE to the others.
-pub(crate) fn log_world(world: &World) {
-    if !tracing::enabled!(target: "oxshmem", tracing::Level::INFO) {
-        return;
-    }
-    let (pes, version) = (world.n_pes(), env!("CARGO_PKG_VERSION"));
-    let mib = world.heap_limit() >> 20;
-    let how = world.bootstrap();
-    report::info(&format!(
-        "oxshmem {version}: {pes} PEs, up to {mib} MiB of heap each; {how}"
-    ));
-    let mut routes: Vec<(String, usize, usize)> = Vec::new();
-    for pe in (0..pes).filter(|pe| *pe != world.my_pe()) {
-        let Some(route) = world.shared.routes.get(pe) else {
-            continue;
-        };
-        let name = route.transport.unwrap_or("no transport");
-        let device = route.device.map(|device| format!(" on {device}"));
-        let mapped = if route.mapped { ", mapped" } else { "" };
-        let route = format!("{name}{}{mapped}", device.unwrap_or_default());
-        match routes.iter_mut().find(|(other, ..)| *other == route) {
-            Some((_, _, count)) => *count += 1,
-            None => routes.push((route, pe, 1)),
-        }
-    }
-    for (route, first, count) in routes {
-        let who = match count {
-            1 => format!("PE {first}"),
-            _ => format!("{count} PEs from {first} on"),
-        };
-        report::info(&format!("host memory of {who} by {route}"));
     }
 }
 

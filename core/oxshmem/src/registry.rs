@@ -1,5 +1,6 @@
-//! The built-in transports: the one place that names them. Best first. Those that need a library or
-//! hardware are behind features; loopback needs neither.
+//! Registry of the built-in transports, best first: the one file that names them.
+//!
+//! Transports that need a library or hardware are behind features; loopback needs neither.
 
 mod spec;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use oxshmem_transport::{Transport, Variable};
 
 pub(crate) use self::spec::Spec;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Every transport that this build has.
 #[must_use]
@@ -20,14 +21,14 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
     ]
 }
 
-/// The transport between GPUs, on the one whose memory is the PE's GPU heap.
+/// The transport between GPUs, on the GPU whose memory is the PE's GPU heap.
 #[cfg(feature = "cuda")]
 pub(crate) fn between_gpus(gpu: &crate::gpu::cuda::Gpu) -> Arc<dyn Transport> {
     let nvlink = oxshmem_nvlink::Nvlink::on(gpu.context.clone());
     Arc::new(nvlink.with_kernels(&gpu.kernels))
 }
 
-/// Has the built-in transport of NICs reach a GPU's memory too, where it can.
+/// Lets the built-in transport of NICs reach a GPU's memory, too, if it can.
 #[cfg(all(feature = "cuda", feature = "verbs"))]
 pub(crate) fn give_to_nics(context: &oxshmem_cuda::Context, all: &mut [Arc<dyn Transport>]) {
     let verbs = all.iter_mut().find(|transport| transport.name() == "verbs");
@@ -44,7 +45,7 @@ pub(crate) fn variables() -> &'static [Variable] {
     oxshmem_verbs::VARIABLES
 }
 
-/// What can be put around a transport, by name; taken only where it is asked for.
+/// A transport that wraps another, by name. It is used only where it is asked for.
 type Wrapper = (
     &'static str,
     fn(Arc<dyn Transport>, seed: u64) -> Arc<dyn Transport>,
@@ -55,7 +56,7 @@ const WRAPPERS: &[Wrapper] = &[("weak", |inner, seed| {
     Arc::new(oxshmem_weak::Weak::over(inner, settings))
 })];
 
-/// Those of `all` that `wanted` names, in its order.
+/// The transports of `all` that `wanted` names, in its order.
 pub(crate) fn select(
     all: Vec<Arc<dyn Transport>>,
     wanted: Option<&[Spec]>,
@@ -73,6 +74,7 @@ pub(crate) fn select(
         })
 }
 
+/// The transport that `spec` names, wrapped as it says. The error says why there is none.
 fn make(
     spec: &Spec,
     all: &[Arc<dyn Transport>],

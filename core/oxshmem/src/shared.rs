@@ -8,7 +8,6 @@ use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{MemoryKind, Schedule};
 
-use crate::alloc::Heap;
 use crate::collectives::slots::mailbox::Mailbox;
 use crate::collectives::sync_area::SyncArea;
 use crate::config::Config;
@@ -17,21 +16,24 @@ use crate::error::{Error, Result};
 use crate::gpu::GpuFlushes;
 use crate::gpu::staging_server::StagingServer;
 use crate::hang::LongWaits;
+use crate::heap::Heap;
 use crate::lane::{BouncePool, PendingReplies, Rail};
 use crate::live_block_cache::LiveBlockCache;
 use crate::lock::BrokenLocks;
+use crate::options::ProgramMemory;
 use crate::order::{FenceSite, Visibility};
 use crate::peer::Liveness;
 use crate::register::Registrations;
 use crate::route::Routes;
-use crate::setup::PeerFailureSink;
 use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::{gpu_streams::GpuStreams, gpu_teardown::GpuTeardown};
 use crate::sym::Sym;
 use crate::trace::Trace;
-use crate::world::ProgramMemory;
+
+/// Marks a PE as lost, because a lane finds it so, and ends the paths to it.
+pub(crate) type PeerFailureSink = Arc<dyn Fn(u32) + Send + Sync>;
 
 /// One PE of a job, without the state of single streams of operations.
 pub(crate) struct Shared {

@@ -7,8 +7,10 @@ use bytemuck::Pod;
 use linkme::distributed_slice;
 
 use crate::collectives::signature::CallSignature;
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::place::placed;
-use crate::{Context, Error, Result, Sym};
+use crate::sym::Sym;
 
 /// Every template of the program.
 #[doc(hidden)]
@@ -80,21 +82,21 @@ impl<T: Pod> Static<T> {
     ///
     /// # Errors
     ///
-    /// The declaring code was loaded after the world was made (a plug-in): only the main program's
-    /// statics are symmetric (M2).
+    /// The code that declares the static was loaded after the world was made (a plug-in): only the main program's statics are
+    /// symmetric (M2).
     #[track_caller]
     pub fn get(&self, world: &Context<'_>) -> Result<Sym<T>> {
         placed(|| self.get_inner(world))
     }
 
     fn get_inner(&self, world: &Context<'_>) -> Result<Sym<T>> {
-        let at = std::ptr::from_ref(self.template).addr();
+        let address = std::ptr::from_ref(self.template).addr();
         let first = TEMPLATES.as_ptr().addr();
-        let place = at
+        let object = address
             .checked_sub(first)
             .and_then(|distance| world.shared.statics.get(distance / size_of::<Template>()));
-        match place {
-            Some(place) => place.cast(),
+        match object {
+            Some(object) => object.cast(),
             None => Err(Error::Argument {
                 call: "Static::get",
                 what: format!(
@@ -112,7 +114,7 @@ impl<T: Pod> Static<T> {
 /// use oxshmem::{Result, testing::spmd};
 ///
 /// oxshmem::symmetric! {
-///     /// How many greetings have come.
+///     /// Number of greetings received.
 ///     static GREETINGS: u64 = 0;
 ///     static LIMITS: [u32; 2] = [1, 100];
 /// }
@@ -147,7 +149,7 @@ macro_rules! symmetric {
     )*};
 }
 
-/// A number that two PEs share only if they have the same statics in the same order.
+/// A digest of the statics and their order, for the comparison of PEs.
 pub(crate) fn digest() -> u64 {
     TEMPLATES
         .iter()
@@ -160,16 +162,16 @@ pub(crate) fn digest() -> u64 {
         .value()
 }
 
-/// How many bytes all the statics need, at what alignment, and where each lies.
+/// The layout of all statics: their bytes, their alignment, and each one's offset.
 pub(crate) fn layout() -> (usize, usize, Vec<usize>) {
     let align = TEMPLATES.iter().map(|t| t.align).max().unwrap_or(1);
     let mut end = 0_usize;
     let offsets = TEMPLATES
         .iter()
         .map(|t| {
-            let at = end.next_multiple_of(t.align);
-            end = at + t.initial.bytes().len();
-            at
+            let offset = end.next_multiple_of(t.align);
+            end = offset + t.initial.bytes().len();
+            offset
         })
         .collect();
     (end, align, offsets)

@@ -1,7 +1,7 @@
 //! Statistics of a job, shown at its end: `OXSHMEM_STATS` (docs/statistics.md).
 //!
-//! A program's operations are counted by the slow branch, which they all take then: no peer is in the tables that the
-//! fast path reads. Without the variable that path is as it always is.
+//! The slow branch counts a program's operations. With the variable set all operations take that branch, since no peer is in
+//! the tables that the fast path reads. Without it the fast path is the same as ever.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,12 +16,15 @@ use oxshmem_bootstrap::exchange;
 use oxshmem_transport::MemoryKind;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::error::Error;
+use crate::report;
 use crate::route::Path;
 use crate::shared::Shared;
-use crate::{Context, Sym, World, report};
+use crate::sym::Sym;
+use crate::world::World;
 
-/// Where the statistics go.
+/// The destination of the statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// PE 0's standard error.
@@ -40,17 +43,19 @@ pub(crate) enum Kind {
 }
 
 const KINDS: usize = 4;
-/// This PE's own memory, and GPU memory by way of host memory; the transports come after these.
-const OWN: usize = 0;
+/// Index of the path to this PE's own memory.
+const OWN_MEMORY: usize = 0;
+/// Index of the path to GPU memory that is staged through host memory.
 const STAGED: usize = 1;
+/// Index of the first transport's path; the others follow.
 const FIRST_TRANSPORT: usize = 2;
 
-/// What one PE has counted.
+/// Counts of one PE.
 pub(crate) struct Stats {
     target: Target,
-    /// Operations and bytes of each kind, by way.
-    ways: Box<[[Count; KINDS]]>,
-    /// By the call that waited.
+    /// Operations and bytes of each kind, by path.
+    paths: Box<[[Count; KINDS]]>,
+    /// Waits, by call.
     waits: Mutex<BTreeMap<&'static str, Waits>>,
 }
 
@@ -76,20 +81,20 @@ impl Waits {
     }
 }
 
-/// One PE's part, as it is told to the one that shows all.
+/// One PE's counts, for the PE that shows all.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Told {
-    /// Operations and bytes of each kind, by way; without those that carried nothing.
-    ways: BTreeMap<String, [(u64, u64); KINDS]>,
+struct PeStats {
+    /// Operations and bytes of each kind, by path; without paths that no operation took.
+    paths: BTreeMap<String, [(u64, u64); KINDS]>,
     waits: BTreeMap<String, Waits>,
-    /// The most bytes of the heap that were in use, and of the GPU heap.
+    /// The highest use of the host heap and of the GPU heap, in bytes.
     heaps: [u64; 2],
 }
 
-impl Told {
-    fn add(&mut self, other: &Told) {
-        for (way, counts) in &other.ways {
-            let sums = self.ways.entry(way.clone()).or_default();
+impl PeStats {
+    fn add(&mut self, other: &PeStats) {
+        for (path, counts) in &other.paths {
+            let sums = self.paths.entry(path.clone()).or_default();
             for (sum, count) in sums.iter_mut().zip(counts) {
                 *sum = (sum.0 + count.0, sum.1 + count.1);
             }
@@ -107,21 +112,22 @@ impl Stats {
     pub(crate) fn new(target: Target, transports: usize) -> Self {
         Stats {
             target,
-            ways: (0..FIRST_TRANSPORT + transports)
+            paths: (0..FIRST_TRANSPORT + transports)
                 .map(|_| Default::default())
                 .collect(),
             waits: Mutex::default(),
         }
     }
 
-    fn count(&self, way: usize, kind: Kind, bytes: usize) {
-        if let Some(count) = self.ways.get(way).and_then(|way| way.get(kind as usize)) {
+    fn count(&self, path: usize, kind: Kind, bytes: usize) {
+        let path = self.paths.get(path);
+        if let Some(count) = path.and_then(|path| path.get(kind as usize)) {
             count.operations.fetch_add(1, Ordering::Relaxed);
             count.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
 
-    /// A wait has ended that was not over at once.
+    /// Counts a wait that was not over at once.
     pub(crate) fn waited(&self, call: &'static str, lasted: Duration) {
         let nanos = u64::try_from(lasted.as_nanos()).unwrap_or(u64::MAX);
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,38 +140,38 @@ impl Stats {
 }
 
 impl Shared {
-    fn told(&self, stats: &Stats) -> Told {
-        let name = |way: usize| match way {
-            OWN => "own memory",
+    fn pe_stats(&self, stats: &Stats) -> PeStats {
+        let name = |path: usize| match path {
+            OWN_MEMORY => "own memory",
             STAGED => "staged",
-            way => self
+            path => self
                 .rails
-                .get(way - FIRST_TRANSPORT)
-                .map_or("unknown", |via| via.name),
+                .get(path - FIRST_TRANSPORT)
+                .map_or("unknown", |rail| rail.name),
         };
-        let mut told = Told::default();
-        for (way, counts) in stats.ways.iter().enumerate() {
+        let mut mine = PeStats::default();
+        for (path, counts) in stats.paths.iter().enumerate() {
             let read = |count: &Count| {
                 let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
                 (read(&count.operations), read(&count.bytes))
             };
             let counts = counts.each_ref().map(read);
             if counts.iter().any(|(operations, _)| *operations > 0) {
-                told.ways.insert(name(way).to_owned(), counts);
+                mine.paths.insert(name(path).to_owned(), counts);
             }
         }
         let waits = stats.waits.lock().unwrap_or_else(PoisonError::into_inner);
         let named = waits
             .iter()
             .map(|(call, waits)| ((*call).to_owned(), *waits));
-        told.waits = named.collect();
-        told.heaps = [MemoryKind::Host, MemoryKind::Cuda].map(|kind| self.heap(kind).most_used());
-        told
+        mine.waits = named.collect();
+        mine.heaps = [MemoryKind::Host, MemoryKind::Cuda].map(|kind| self.heap(kind).most_used());
+        mine
     }
 }
 
 impl Context<'_> {
-    /// Counts an operation of the program's towards a PE, by its number in the world, if that is wanted.
+    /// Counts an operation of the program's towards a PE (its number in the world), if statistics are wanted.
     #[inline]
     pub(crate) fn count<T: Pod>(&self, kind: Kind, on: Sym<T>, bytes: usize, pe: usize) {
         if let Some(stats) = &self.shared.stats {
@@ -174,7 +180,7 @@ impl Context<'_> {
         }
     }
 
-    // Apart, so that the slow branch is as small as it was: compilers would have the fast one prepare for it else.
+    // Outlined: otherwise compilers would have the fast branch prepare for it.
     #[cold]
     #[inline(never)]
     fn count_in(
@@ -185,32 +191,32 @@ impl Context<'_> {
         bytes: usize,
         pe: usize,
     ) {
-        let ways = self.shared.routes.paths_to(pe);
-        let way = match kind {
-            Kind::Put | Kind::Get | Kind::PutSignal => ways.copies(memory),
-            Kind::Atomic if is_nic => ways.nic,
-            Kind::Atomic => ways.atomics(memory),
+        let paths = self.shared.routes.paths_to(pe);
+        let path = match kind {
+            Kind::Put | Kind::Get | Kind::PutSignal => paths.copies(memory),
+            Kind::Atomic if is_nic => paths.nic,
+            Kind::Atomic => paths.atomics(memory),
         };
-        let way = match (way, way.transport()) {
+        let path = match (path, path.transport()) {
             (Path::Staged, _) => STAGED,
-            _ if pe == self.shared.me => OWN,
+            _ if pe == self.shared.me => OWN_MEMORY,
             (_, Some(transport)) => FIRST_TRANSPORT + transport,
             // The call is about to fail.
             _ => return,
         };
-        stats.count(way, kind, bytes);
+        stats.count(path, kind, bytes);
     }
 }
 
 impl World {
-    /// Shows what every PE has counted, when each has come here.
+    /// Shows all PEs' statistics. Collective.
     pub(crate) fn end_stats(&self) {
         let Some(stats) = &self.shared.stats else {
             return;
         };
-        let mine = self.shared.told(stats);
+        let mine = self.shared.pe_stats(stats);
         let all = exchange(&*self.shared.bootstrap, &mine).map_err(Error::from);
-        let all: Vec<Told> = match all {
+        let all: Vec<PeStats> = match all {
             Ok(all) => all,
             Err(error) => {
                 report::warn(&format!(
@@ -224,8 +230,8 @@ impl World {
         }
         match &stats.target {
             Target::Stderr => {
-                // Where it cannot be written nobody wants to know.
-                let _ = std::io::stderr().write_all(table(&all, MOST_PES).as_bytes());
+                // If standard error cannot be written, nobody reads it.
+                let _ = std::io::stderr().write_all(table(&all, MAX_PES_SHOWN).as_bytes());
             }
             Target::File(path) => {
                 if let Err(error) = std::fs::write(path, table(&all, usize::MAX)) {
@@ -239,24 +245,24 @@ impl World {
     }
 }
 
-/// On a terminal, PEs have lines of their own up to so many.
-const MOST_PES: usize = 16;
+/// The number of PEs up to which each has lines of its own on a terminal.
+const MAX_PES_SHOWN: usize = 16;
 
-/// All PEs' statistics as text: of each, if there are no more than so many, and together.
-fn table(all: &[Told], most: usize) -> String {
-    let mut sum = Told::default();
-    all.iter().for_each(|told| sum.add(told));
-    let mut rows: Vec<(String, &Told)> = Vec::new();
-    if all.len() <= most {
+/// All PEs' statistics as text: the sums, and each PE's if there are at most `max_shown`.
+fn table(all: &[PeStats], max_shown: usize) -> String {
+    let mut sum = PeStats::default();
+    all.iter().for_each(|pe| sum.add(pe));
+    let mut rows: Vec<(String, &PeStats)> = Vec::new();
+    if all.len() <= max_shown {
         rows.extend(
             (0..)
                 .zip(all)
-                .map(|(pe, told): (usize, _)| (pe.to_string(), told)),
+                .map(|(pe, stats): (usize, _)| (pe.to_string(), stats)),
         );
     }
     rows.push(("all".into(), &sum));
     let mut text = format!("oxshmem: statistics of {} PEs (OXSHMEM_STATS)\n", all.len());
-    // Memory takes whatever is written to it.
+    // Writing to a string cannot fail.
     let mut line = |words: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{words}");
     };
@@ -264,10 +270,10 @@ fn table(all: &[Told], most: usize) -> String {
         "{:>5}  {:<16} {:>12} {:>16} {:>12} {:>16} {:>12} {:>16} {:>12}",
         "PE", "way", "puts", "bytes", "gets", "bytes", "put-signals", "bytes", "atomics"
     ));
-    for (pe, told) in &rows {
-        for (way, [put, get, signal, atomic]) in &told.ways {
+    for (pe, stats) in &rows {
+        for (path, [put, get, signal, atomic]) in &stats.paths {
             line(format_args!(
-                "{pe:>5}  {way:<16} {:>12} {:>16} {:>12} {:>16} {:>12} {:>16} {:>12}",
+                "{pe:>5}  {path:<16} {:>12} {:>16} {:>12} {:>16} {:>12} {:>16} {:>12}",
                 put.0, put.1, get.0, get.1, signal.0, signal.1, atomic.0
             ));
         }
@@ -276,8 +282,8 @@ fn table(all: &[Told], most: usize) -> String {
         "{:>5}  {:<28} {:>12} {:>16} {:>16}",
         "PE", "waits in", "waits", "seconds", "longest"
     ));
-    for (pe, told) in &rows {
-        for (call, waits) in &told.waits {
+    for (pe, stats) in &rows {
+        for (call, waits) in &stats.waits {
             let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
             line(format_args!(
                 "{pe:>5}  {call:<28} {:>12} {:>16.6} {:>16.6}",
@@ -291,8 +297,8 @@ fn table(all: &[Told], most: usize) -> String {
         "{:>5}  {:<16} {:>16}",
         "PE", "heap", "most bytes"
     ));
-    for (pe, told) in &rows {
-        for (heap, bytes) in ["host", "GPU"].into_iter().zip(told.heaps) {
+    for (pe, stats) in &rows {
+        for (heap, bytes) in ["host", "GPU"].into_iter().zip(stats.heaps) {
             if bytes > 0 {
                 line(format_args!("{pe:>5}  {heap:<16} {bytes:>16}"));
             }
@@ -305,15 +311,15 @@ fn table(all: &[Told], most: usize) -> String {
 mod tests {
     use super::*;
 
-    fn told(puts: u64, heap: u64) -> Told {
+    fn stats(puts: u64, heap: u64) -> PeStats {
         let counts = [(puts, 8 * puts), (0, 0), (0, 0), (3, 24)];
         let waits = Waits {
             count: 1,
             nanos: puts * 1_000_000_000,
             longest: puts * 1_000_000_000,
         };
-        Told {
-            ways: [("loopback".to_owned(), counts)].into(),
+        PeStats {
+            paths: [("loopback".to_owned(), counts)].into(),
             waits: [("barrier_all".to_owned(), waits)].into(),
             heaps: [heap, 0],
         }
@@ -327,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_table_has_each_pe_and_all_together() {
-        let text = table(&[told(1, 64), told(2, 128)], 2);
+        let text = table(&[stats(1, 64), stats(2, 128)], 2);
         let lines = lines(&text);
         for wanted in [
             "0 loopback 1 8 0 0 0 0 3",
@@ -347,7 +353,7 @@ mod tests {
 
     #[test]
     fn many_pes_are_shown_together_only() {
-        let text = table(&[told(1, 64), told(2, 128), told(3, 1)], 2);
+        let text = table(&[stats(1, 64), stats(2, 128), stats(3, 1)], 2);
         let lines = lines(&text);
         assert_eq!(
             lines

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use oxshmem_bootstrap::InProcess;
 
-use crate::world::Builder;
-use crate::{Error, Result, World, registry};
+use crate::builder::Builder;
+use crate::error::{Error, Result};
+use crate::registry;
+use crate::world::World;
 
-/// The heap limit of a thread PE unless the builder sets one.
+/// The heap limit of a PE that is a thread, unless the builder sets one.
 const HEAP: usize = 64 << 20;
 
 /// Runs `f` as `n` PEs, each on a thread of its own, and gives their results in the order of the

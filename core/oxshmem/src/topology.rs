@@ -1,17 +1,18 @@
-//! The machine that routes are chosen by, and the devices that were chosen.
+//! Topology of the machine, by which devices are chosen, and the devices that were chosen.
 
 use std::path::Path;
 
 use oxshmem_topo::{CpuSet, Nic, Port, PortState, Topology};
 
+use crate::config;
+use crate::error::{Error, Result};
 use crate::route::Nics;
 use crate::route::device_select::{Offer, decide, offers};
-use crate::{Error, Result, World, config};
+use crate::world::World;
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";
 
-/// The machine that `OXSHMEM_TOPOLOGY` describes; none where it is not set, and the running machine
-/// counts.
+/// The machine that `OXSHMEM_TOPOLOGY` describes; none if it is not set, so that the running machine counts.
 ///
 /// # Errors
 ///
@@ -21,8 +22,8 @@ pub fn described_topology() -> Result<Option<Topology>> {
     file.map(|file| read(Path::new(&file))).transpose()
 }
 
-/// Those of a machine's NICs that this process may use: by a port that is not known to be down, and
-/// that `OXSHMEM_NIC` does not rule out.
+/// The NICs of a machine that this process may use: each has a port that is not known to be down and that `OXSHMEM_NIC` does
+/// not rule out.
 ///
 /// # Errors
 ///
@@ -35,8 +36,8 @@ pub fn usable_nics(topology: &Topology) -> Result<Vec<&Nic>> {
 }
 
 /// The GPU and the NIC's port that each PE would choose, if PEs with these CPUs ran on a host of this
-/// topology: its nearest GPU, where there are GPUs, and the NIC nearest to that or else to its CPUs, both
-/// shared out evenly. A PE has no name of a kind of which the topology has no usable device.
+/// topology: its nearest GPU, if there are GPUs, and the NIC nearest to that or else to its CPUs, both
+/// shared out evenly. A PE has no name of a kind of device that the topology lacks.
 ///
 /// # Errors
 ///
@@ -48,7 +49,7 @@ pub fn planned_devices(topology: &Topology, cpus: &[CpuSet]) -> Result<Vec<Vec<S
 }
 
 fn plan(topology: &Topology, ports: Vec<String>, cpus: &[CpuSet]) -> Vec<Vec<String>> {
-    // Of one NIC alone there is no offer: all PEs take it.
+    // A single NIC is not offered: all PEs take it.
     let only = match ports.as_slice() {
         [only] => Some(only.clone()),
         _ => None,
@@ -68,7 +69,7 @@ fn plan(topology: &Topology, ports: Vec<String>, cpus: &[CpuSet]) -> Vec<Vec<Str
     chosen.collect()
 }
 
-/// Those that `OXSHMEM_NIC` allows.
+/// The NICs that `OXSHMEM_NIC` allows.
 fn allowed_nics() -> Result<Nics> {
     let variable = "OXSHMEM_NIC";
     match config::environment(variable) {
@@ -81,7 +82,7 @@ fn allowed_nics() -> Result<Nics> {
     }
 }
 
-/// The ports by which NICs may be used, by their names; a NIC without ports is one.
+/// The ports that may be used, with their names. A NIC without ports counts as one.
 fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<(&'t Nic, String)> {
     let (mut owners, mut names) = (Vec::new(), Vec::new());
     for nic in &topology.nics {
@@ -117,12 +118,12 @@ pub struct OpenDevice {
     pub transport: &'static str,
     /// The device, such as `mlx5_0:1`.
     pub device: String,
-    /// Why it is that one, where there were several.
+    /// The reason of the choice, if there were several.
     pub choice: Option<String>,
 }
 
 impl World {
-    /// The device of each transport that this PE has open, whether or not a route takes it.
+    /// The device of each transport that this PE has opened, whether or not a route takes it.
     #[must_use]
     pub fn devices(&self) -> Vec<OpenDevice> {
         let opened = self.shared.routes.opened.iter();

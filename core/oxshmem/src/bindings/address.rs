@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 
-use crate::alloc::{OWN, STATIC};
+use crate::blocks::{OWN, STATIC};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::live_block_cache::Live;
+use crate::options::NicAtomics;
 use crate::peer::{Peer, PeerWords};
 use crate::sym::{NIC, Sym};
-use crate::world::{NicAtomics, World};
+use crate::world::World;
 
 /// The addresses of this PE's symmetric host memory, for as long as its world lives. Made by [`addresses`].
 ///

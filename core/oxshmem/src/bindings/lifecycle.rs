@@ -2,8 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
+use crate::builder::Builder;
 use crate::error::Result;
-use crate::world::{Builder, World};
+use crate::world::World;
 
 /// Makes memory of the program's symmetric: its `len` bytes from `base` on, whole pages, where it has mapped all of
 /// `file`, a memfd that may be sealed. It becomes the beginning of the heap, and its objects are named by

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oxshmem_example_tiny_transport::Tiny;
 
 use super::ContextOptions;
+use crate::builder::Builder;
 use crate::testing::spmd_with;
-use crate::world::Builder;
 use crate::{Error, SignalOp, World};
 
 /// Members of a team, by their numbers in the world: neither in order nor all.

@@ -73,7 +73,7 @@ impl Lease<'_> {
         let tag = self.context.tag;
         Sym::new(
             tag,
-            crate::alloc::OWN,
+            crate::blocks::OWN,
             self.slots.at(chunk.slot),
             self.slots.bytes,
         )

@@ -13,12 +13,13 @@ use bytemuck::Pod;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status, forward};
 
+use crate::builder::Builder;
 use crate::context::{Context, ContextOptions};
 use crate::error::{Error, Result};
 use crate::nbi::Scope;
 use crate::sym::Sym;
 use crate::testing::spmd_with;
-use crate::world::{Builder, World};
+use crate::world::World;
 
 /// No test's wait is longer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! How a transport is written: its name, with the one that it goes around in parentheses.
+//! Specification of a transport as a user writes it: its name, with the transport that it wraps in parentheses.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ pub(crate) struct Spec {
     pub inner: Option<Box<Spec>>,
 }
 
-/// Deeper nesting than this is a slip.
-const DEEPEST: usize = 4;
+/// The deepest nesting: deeper text is a mistake.
+const MAX_DEPTH: usize = 4;
 
 impl Spec {
-    /// Several, as one writes them.
+    /// A list, as a user writes it.
     pub(crate) fn list(specs: &[Spec]) -> String {
         let specs = specs.iter().map(Spec::to_string);
         specs.collect::<Vec<_>>().join(",")
     }
 
-    /// Reads a list, separated by commas. The error says in words what is wrong.
+    /// Parses a list, separated by commas. The error says in words what is wrong.
     pub(crate) fn parse_list(text: &str) -> Result<Vec<Spec>, String> {
         let mut parser = Parser { rest: text };
         let mut specs = Vec::new();
@@ -67,8 +67,10 @@ impl Parser<'_> {
     }
 
     fn spec(&mut self, depth: usize) -> Result<Spec, String> {
-        if depth > DEEPEST {
-            return Err(format!("more than {DEEPEST} transports inside one another"));
+        if depth > MAX_DEPTH {
+            return Err(format!(
+                "more than {MAX_DEPTH} transports inside one another"
+            ));
         }
         let text = self.rest.trim_start();
         let (name, rest) = match text.find([',', '(', ')']) {

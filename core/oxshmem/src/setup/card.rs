@@ -1,4 +1,4 @@
-//! What a PE tells all others about itself, and what they must agree on.
+//! Business cards: each PE's description of itself, exchanged first, and the settings in which all cards must agree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,30 +7,32 @@ use std::path::PathBuf;
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use serde::{Deserialize, Serialize};
 
+use crate::agreement::none_failed;
 use crate::config::{Atomics, MemoryModel};
+use crate::error::{Error, Result};
 use crate::route::device_select::Offer;
-use crate::{Error, Result};
 
-/// What a PE tells all others about itself.
+/// A PE's description of itself for all others.
 #[derive(Serialize, Deserialize)]
 pub(super) struct BusinessCard {
     pub version: String,
     pub host: String,
     /// The CPUs that the PE may use, as the kernel lists them: `0-3,8`.
     pub cpus: String,
-    /// How many of them it may keep busy at once.
+    /// The number of CPUs that it may keep busy at once.
     pub cpu_count: usize,
     /// The heap limit that the PE's settings ask for, in bytes.
     pub limit: Option<u64>,
-    /// That of its GPU heap, 0 without one; or why there is none where there was to be one.
+    /// The limit of its GPU heap in bytes, 0 without one; or the reason why a heap that was asked for cannot be made.
     pub gpu: Result<u64, String>,
-    /// Whether its process can copy to and from its GPU's memory.
+    /// Whether its process can copy to and from its GPU heap, so that transfers can be staged through host memory.
     pub stages: bool,
-    /// What the PE may use of its host's memory, in bytes.
+    /// Bytes of its host's memory that the PE may use.
     pub memory: u64,
     pub model: MemoryModel,
     pub check: bool,
     pub huge_pages: String,
+    /// Digest of the program's symmetric statics, and of its additions to the heap.
     pub statics: u64,
     /// `OXSHMEM_TRANSPORT`, where it is set.
     pub wanted: Option<String>,
@@ -48,27 +50,28 @@ pub(super) struct BusinessCard {
     /// Whether `OXSHMEM_STATS` is set.
     pub stats: bool,
     pub transports: Vec<RailCard>,
-    /// The transports that it could not open, and why.
+    /// The transports that it could not open, with the reasons.
     pub unavailable: Vec<(String, String)>,
-    /// Devices among which to choose, if any transport has several here.
+    /// Devices to choose from, if any transport has several here.
     pub offers: Vec<Offer>,
 }
 
-/// One open transport.
+/// One opened transport.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RailCard {
     pub name: String,
     pub address: HexBytes,
-    /// Whether it registers heaps piece by piece, as they grow.
+    /// Whether it registers heaps extent by extent, as they grow.
     pub pins: bool,
 }
 
 impl BusinessCard {
+    /// The card of an opened transport, by name.
     pub(super) fn transport(&self, name: &str) -> Option<&RailCard> {
-        self.transports.iter().find(|shown| shown.name == name)
+        self.transports.iter().find(|rail| rail.name == name)
     }
 
-    /// Why the PE has not opened a transport.
+    /// The reason why the PE has not opened a transport.
     pub(super) fn why_without(&self, name: &str) -> Cow<'static, str> {
         match self.unavailable.iter().find(|(known, _)| known == name) {
             Some((_, why)) => Cow::Owned(format!("the PE has not opened it: {why}")),
@@ -76,7 +79,7 @@ impl BusinessCard {
         }
     }
 
-    /// In what this card must be the same on every PE and is not, with both values.
+    /// The first setting that must be the same on every PE and is not, with both values.
     fn difference(&self, other: &BusinessCard) -> Option<String> {
         fn differ<T: PartialEq + fmt::Debug>(what: &str, mine: &T, theirs: &T) -> Option<String> {
             (mine != theirs).then(|| format!("{what}: {mine:?} and {theirs:?}"))
@@ -100,21 +103,11 @@ impl BusinessCard {
     }
 }
 
-/// The GPU heap's limit in bytes: the smallest of all PEs' (M14); 0 where there is none.
+/// The GPU heap's limit in bytes: the smallest of all PEs' (M14); 0 if there is none.
 pub(super) fn agree_on_gpu_limit(cards: &[BusinessCard]) -> Result<usize> {
-    let mut limits = Vec::with_capacity(cards.len());
-    for (pe, card) in cards.iter().enumerate() {
-        match &card.gpu {
-            Ok(limit) => limits.push(*limit),
-            Err(why) => {
-                return Err(Error::FailedElsewhere {
-                    call: "init",
-                    pe,
-                    why: why.clone(),
-                });
-            }
-        }
-    }
+    none_failed(cards.iter().map(|card| card.gpu.as_ref().err().cloned()))?;
+    let limits = cards.iter().filter_map(|card| card.gpu.as_ref().ok());
+    let limits: Vec<u64> = limits.copied().collect();
     let with = limits.iter().position(|limit| *limit > 0);
     let without = limits.iter().position(|limit| *limit == 0);
     match (with, without) {
@@ -130,7 +123,7 @@ pub(super) fn agree_on_gpu_limit(cards: &[BusinessCard]) -> Result<usize> {
     }
 }
 
-/// Every PE's card, the same on every PE; an error if they cannot make one job.
+/// Exchanges all PEs' cards. An error if they cannot make one job. Collective.
 pub(super) fn exchange_cards(
     bootstrap: &dyn Bootstrap,
     mine: &BusinessCard,

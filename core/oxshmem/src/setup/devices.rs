@@ -1,4 +1,7 @@
-//! Finding the transports' devices, choosing among several, and opening.
+//! The transports' devices: probing, the choice among several, and opening.
+//!
+//! A transport with one usable device is opened at once. One with several is opened when all PEs of the host have shown
+//! their devices, so that they share them evenly.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,44 +13,46 @@ use oxshmem_transport::{Device, Job, Transport};
 use super::card::{BusinessCard, RailCard};
 use super::hosts::Hosts;
 use super::wireup::Unavailable;
+use crate::error::{Error, Result};
 use crate::lane::Rail;
 use crate::route::device_select::{Anchor, Decided, Offer, decide, distance, offers};
 use crate::route::{CandidateReasons, Nics};
-use crate::{Error, Result, topology};
+use crate::topology;
 
-/// Every transport that may be used, on the way to being opened.
+/// Every transport that may be used, probed, and opened where there is no choice.
 pub(super) struct Probe {
     slots: Vec<Slot>,
     nics: Nics,
-    /// Known only where there is a device to choose, or the user describes the machine.
+    /// Known only if there is a device to choose, or the user describes the machine.
     topology: Option<Topology>,
-    /// Why the topology is not known although it was asked for.
+    /// The reason why the topology is not known although it was asked for.
     unknown: Option<String>,
     cpus: CpuSet,
 }
 
 struct Slot {
     transport: Arc<dyn Transport>,
-    state: State,
+    state: SlotState,
 }
 
-enum State {
+enum SlotState {
     Open(Box<Rail>, CandidateReasons),
-    /// Devices that may be chosen, and those that the user rules out.
+    /// Devices that may be chosen, and the names of those that the user rules out.
     Several(Vec<Device>, Vec<String>),
     Unavailable(String),
 }
 
-/// What was opened: by index, the transport and its device.
+/// The opened transports.
 pub(super) struct OpenedRails {
     pub opened: Vec<Rail>,
+    /// By the same index, its device and the reason of the choice.
     pub named: Vec<CandidateReasons>,
     pub unavailable: Vec<Unavailable>,
 }
 
 impl Probe {
-    /// Asks every transport for its devices and opens those that leave no choice.
-    pub(super) fn look(
+    /// Asks every transport for its devices, and opens those transports that leave no choice.
+    pub(super) fn new(
         transports: &[Arc<dyn Transport>],
         job: &Job,
         nics: &Nics,
@@ -64,15 +69,17 @@ impl Probe {
             .map(|(transport, devices)| Slot {
                 transport: Arc::clone(transport),
                 state: match devices {
-                    Ok(devices) => State::of(transport, devices, nics, job),
-                    Err(error) => State::Unavailable(error.to_string()),
+                    Ok(devices) => SlotState::of(transport, devices, nics, job),
+                    Err(error) => SlotState::Unavailable(error.to_string()),
                 },
             })
             .collect();
-        let choice = slots.iter().any(|s| matches!(s.state, State::Several(..)));
+        let has_choice = slots
+            .iter()
+            .any(|s| matches!(s.state, SlotState::Several(..)));
         let (topology, unknown) = match described {
             Some(file) => (Some(topology::read(file)?), None),
-            None if choice => match Topology::discover() {
+            None if has_choice => match Topology::discover() {
                 Ok(topology) => (Some(topology), None),
                 Err(error) => (None, Some(error.to_string())),
             },
@@ -88,23 +95,23 @@ impl Probe {
         })
     }
 
-    /// The transports that are open.
-    pub(super) fn shown(&self) -> Vec<RailCard> {
-        self.slots.iter().filter_map(Slot::shown).collect()
+    /// The cards of the transports that are open.
+    pub(super) fn opened(&self) -> Vec<RailCard> {
+        self.slots.iter().filter_map(Slot::card).collect()
     }
 
-    /// Those that could not be opened, and why.
+    /// The transports that could not be opened, with the reasons.
     pub(super) fn unavailable(&self) -> Vec<(String, String)> {
         let why = |slot: &Slot| match &slot.state {
-            State::Unavailable(why) => Some((slot.transport.name().to_owned(), why.clone())),
+            SlotState::Unavailable(why) => Some((slot.transport.name().to_owned(), why.clone())),
             _ => None,
         };
         self.slots.iter().filter_map(why).collect()
     }
 
-    /// What the others need to know where this PE has a choice; else nothing.
+    /// This PE's devices for the choice that it shares with the others of its host; none if it has no choice.
     pub(super) fn offers(&self) -> Vec<Offer> {
-        let several = |slot: &Slot| matches!(slot.state, State::Several(..));
+        let several = |slot: &Slot| matches!(slot.state, SlotState::Several(..));
         if !self.slots.iter().any(several) {
             return Vec::new();
         }
@@ -112,18 +119,18 @@ impl Probe {
             .slots
             .iter()
             .filter_map(|slot| match &slot.state {
-                State::Open(_, named) => {
+                SlotState::Open(_, named) => {
                     Some((slot.transport.name(), vec![named.device.to_string()]))
                 }
-                State::Several(devices, _) => Some((slot.transport.name(), names(devices))),
-                State::Unavailable(_) => None,
+                SlotState::Several(devices, _) => Some((slot.transport.name(), names(devices))),
+                SlotState::Unavailable(_) => None,
             })
             .collect();
         offers(self.topology.as_ref(), &self.cpus, &devices)
     }
 
-    /// Chooses where there is a choice, and shows what it opens then. Collective if any PE has one,
-    /// which the cards say.
+    /// Opens the rest: chooses among several devices, and adds the transports to the cards. Collective if any PE has a
+    /// choice, which the cards say.
     pub(super) fn open(
         mut self,
         bootstrap: &dyn Bootstrap,
@@ -133,53 +140,54 @@ impl Probe {
     ) -> Result<OpenedRails> {
         self.check_map(hosts.with(job.me.index()).len())?;
         if cards.iter().any(|card| !card.offers.is_empty()) {
-            let late = self.choose(job, cards, hosts)?;
-            let all: Vec<Vec<RailCard>> = exchange(bootstrap, &late)?;
-            for (card, late) in cards.iter_mut().zip(all) {
-                card.transports.extend(late);
+            let chosen = self.choose(job, cards, hosts)?;
+            let all: Vec<Vec<RailCard>> = exchange(bootstrap, &chosen)?;
+            for (card, chosen) in cards.iter_mut().zip(all) {
+                card.transports.extend(chosen);
             }
         }
-        let mut doors = OpenedRails {
+        let mut rails = OpenedRails {
             opened: Vec::new(),
             named: Vec::new(),
             unavailable: Vec::new(),
         };
         for slot in self.slots {
             let why = match slot.state {
-                State::Open(opened, named) => {
-                    doors.opened.push(*opened);
-                    doors.named.push(named);
+                SlotState::Open(opened, named) => {
+                    rails.opened.push(*opened);
+                    rails.named.push(named);
                     continue;
                 }
-                State::Unavailable(why) => why,
-                State::Several(..) => "no device was chosen".into(),
+                SlotState::Unavailable(why) => why,
+                SlotState::Several(..) => "no device was chosen".into(),
             };
-            doors.unavailable.push(Unavailable {
-                before: doors.opened.len(),
+            rails.unavailable.push(Unavailable {
+                before: rails.opened.len(),
                 name: slot.transport.name(),
                 why,
             });
         }
-        Ok(doors)
+        Ok(rails)
     }
 
-    /// That the map of NICs has a place for each of the host's PEs, even where a transport has one
-    /// device: all of them find the same.
+    /// Refuses a map of NICs (`OXSHMEM_NIC_MAP`) without a place for each of the host's PEs, even if a transport has one
+    /// device. All PEs of the host come to the same result.
     fn check_map(&self, pes: usize) -> Result<()> {
         for slot in &self.slots {
             let devices = match &slot.state {
-                State::Open(_, named) => vec![named.device.to_string()],
-                State::Several(devices, _) => names(devices),
-                State::Unavailable(_) => continue,
+                SlotState::Open(_, named) => vec![named.device.to_string()],
+                SlotState::Several(devices, _) => names(devices),
+                SlotState::Unavailable(_) => continue,
             };
             for rank in 0..pes {
-                let place = self.nics.mapped(&devices, rank, pes);
-                place.map_err(|why| setting(&self.nics, why))?;
+                let mapped = self.nics.mapped(&devices, rank, pes);
+                mapped.map_err(|why| setting(&self.nics, why))?;
             }
         }
         Ok(())
     }
 
+    /// Chooses a device for each transport that has several, and opens it. Gives the cards of those that were opened.
     fn choose(
         &mut self,
         job: &Job,
@@ -191,14 +199,15 @@ impl Probe {
         let local_rank = host.binary_search(&me).unwrap_or(0);
         let local = host.iter().filter_map(|&pe| Some(&*cards.get(pe)?.offers));
         let mut all = decide(&local.collect::<Vec<_>>());
-        let decided = match local_rank < all.len() {
-            true => all.swap_remove(local_rank),
-            false => Vec::new(),
+        let decided = if local_rank < all.len() {
+            all.swap_remove(local_rank)
+        } else {
+            Vec::new()
         };
         let mine = cards.get(me).map_or(&[][..], |card| &card.offers);
-        let mut late = Vec::new();
+        let mut opened = Vec::new();
         for slot in &mut self.slots {
-            let State::Several(devices, out) = &slot.state else {
+            let SlotState::Several(devices, ruled_out) = &slot.state else {
                 continue;
             };
             let named = names(devices);
@@ -207,29 +216,29 @@ impl Probe {
                 .nics
                 .mapped(&named, local_rank, host.len())
                 .map_err(|why| setting(&self.nics, why))?;
-            let near = mine.iter().zip(&decided).find(|(o, _)| o.transport == name);
-            let (index, why) = match (by_map, near) {
+            let shared = mine.iter().zip(&decided).find(|(o, _)| o.transport == name);
+            let (index, why) = match (by_map, shared) {
                 (Some(index), _) => (index, "OXSHMEM_NIC_MAP says so".to_owned()),
                 (None, Some((_, decided))) => {
-                    let place = (self.topology.as_ref(), self.unknown.as_deref());
-                    let why = reason(place, &self.cpus, &named, decided, out);
+                    let topology = (self.topology.as_ref(), self.unknown.as_deref());
+                    let why = reason(topology, &self.cpus, &named, decided, ruled_out);
                     (decided.device, why)
                 }
                 (None, None) => (0, "the first".into()),
             };
             slot.state = match devices.get(index) {
-                Some(device) => State::open(&slot.transport, device, job, Some(why)),
-                None => State::Unavailable("the chosen device is gone".into()),
+                Some(device) => SlotState::open(&slot.transport, device, job, Some(why)),
+                None => SlotState::Unavailable("the chosen device is gone".into()),
             };
-            late.extend(slot.shown());
+            opened.extend(slot.card());
         }
-        Ok(late)
+        Ok(opened)
     }
 }
 
 impl Slot {
-    fn shown(&self) -> Option<RailCard> {
-        let State::Open(opened, _) = &self.state else {
+    fn card(&self) -> Option<RailCard> {
+        let SlotState::Open(opened, _) = &self.state else {
             return None;
         };
         Some(RailCard {
@@ -240,7 +249,8 @@ impl Slot {
     }
 }
 
-impl State {
+impl SlotState {
+    /// The state of a transport that was probed: opened, if one device may be used.
     fn of(transport: &Arc<dyn Transport>, devices: Vec<Device>, nics: &Nics, job: &Job) -> Self {
         let allowed = nics.allows(&names(&devices));
         let (may, out): (Vec<_>, Vec<_>) = devices
@@ -250,13 +260,13 @@ impl State {
         let out: Vec<String> = out.into_iter().map(|(device, _)| device.name).collect();
         let may: Vec<Device> = may.into_iter().map(|(device, _)| device).collect();
         match may.as_slice() {
-            [] if out.is_empty() => State::Unavailable("it has no device here".into()),
-            [] => State::Unavailable(format!("OXSHMEM_NIC rules out {}", out.join(", "))),
+            [] if out.is_empty() => SlotState::Unavailable("it has no device here".into()),
+            [] => SlotState::Unavailable(format!("OXSHMEM_NIC rules out {}", out.join(", "))),
             [only] => {
                 let why = (!out.is_empty()).then(|| "OXSHMEM_NIC leaves no other".to_owned());
-                State::open(transport, only, job, why)
+                SlotState::open(transport, only, job, why)
             }
-            _ => State::Several(may, out),
+            _ => SlotState::Several(may, out),
         }
     }
 
@@ -267,7 +277,7 @@ impl State {
         choice: Option<String>,
     ) -> Self {
         match transport.open(device, job) {
-            Ok(domain) => State::Open(
+            Ok(domain) => SlotState::Open(
                 Box::new(Rail::new(transport.name(), domain)),
                 CandidateReasons {
                     name: transport.name(),
@@ -275,18 +285,18 @@ impl State {
                     choice: choice.map(String::into_boxed_str),
                 },
             ),
-            Err(error) => State::Unavailable(error.to_string()),
+            Err(error) => SlotState::Unavailable(error.to_string()),
         }
     }
 }
 
-/// Why a device was chosen: how near it is, who shares it, and what was nearer and ruled out.
+/// The reason of a choice: the device's distance, the number of PEs that share it, and nearer devices that were ruled out.
 fn reason(
     (topology, unknown): (Option<&Topology>, Option<&str>),
     cpus: &CpuSet,
     devices: &[String],
     decided: &Decided,
-    out: &[String],
+    ruled_out: &[String],
 ) -> String {
     let shared = match decided.sharing {
         0 | 1 => String::new(),
@@ -313,7 +323,7 @@ fn reason(
         1 => "the nearest".to_owned(),
         alike => format!("one of the {alike} nearest"),
     };
-    let nearer: Vec<&str> = out
+    let nearer: Vec<&str> = ruled_out
         .iter()
         .filter(|device| far(device).is_some_and(|other| other < distance))
         .map(String::as_str)

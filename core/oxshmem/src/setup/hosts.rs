@@ -1,13 +1,13 @@
-//! Which PEs share a host, and what follows for them.
+//! The hosts of a job: the PEs of each, the heap limit that they agree on, and whether a host has fewer CPUs than PEs.
 
 use std::collections::{BTreeSet, HashMap};
 
 use oxshmem_topo::CpuSet;
 
-use super::PAGE;
 use super::card::BusinessCard;
+use super::layout::PAGE;
 use crate::collectives::layout::JobShape;
-use crate::config::MOST_HEAP;
+use crate::config::MAX_HEAP;
 
 /// The PEs of each host, hosts in the order of their first PEs.
 #[derive(Debug)]
@@ -15,11 +15,11 @@ pub(super) struct Hosts(Vec<Vec<usize>>);
 
 impl Hosts {
     pub(super) fn of(cards: &[BusinessCard]) -> Self {
-        let mut number: HashMap<&str, usize> = HashMap::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
         let mut hosts: Vec<Vec<usize>> = Vec::new();
         for (pe, card) in cards.iter().enumerate() {
-            let at = *number.entry(&card.host).or_insert(hosts.len());
-            match hosts.get_mut(at) {
+            let number = *numbers.entry(&card.host).or_insert(hosts.len());
+            match hosts.get_mut(number) {
                 Some(host) => host.push(pe),
                 None => hosts.push(vec![pe]),
             }
@@ -27,13 +27,13 @@ impl Hosts {
         Hosts(hosts)
     }
 
-    /// The PEs of the host of `pe`, ascending: their places in it are their local ranks.
+    /// The PEs of the host of `pe`, ascending: a PE's index is its local rank.
     pub(super) fn with(&self, pe: usize) -> &[usize] {
         let host = self.0.iter().find(|host| host.binary_search(&pe).is_ok());
         host.map_or(&[], Vec::as_slice)
     }
 
-    /// The number of each PE's host.
+    /// The number of each PE's host, by PE.
     pub(super) fn numbers(&self) -> Box<[u32]> {
         let numbered = (0..).zip(&self.0);
         let mut all: Vec<(usize, u32)> = numbered
@@ -43,12 +43,12 @@ impl Hosts {
         all.into_iter().map(|(_, host)| host).collect()
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// How the PEs are spread over them.
+    /// The shape of the job over the hosts.
     pub(super) fn crowd(&self, oversubscribed: bool) -> JobShape {
         let sizes = self.0.iter().map(Vec::len);
         JobShape {
@@ -59,13 +59,13 @@ impl Hosts {
         }
     }
 
-    /// Whether each has one PE.
-    pub(super) fn are_single(&self) -> bool {
+    /// Whether each host has one PE.
+    pub(super) fn have_one_pe(&self) -> bool {
         self.0.iter().all(|host| host.len() == 1)
     }
 
-    /// The smallest limit of all PEs (M14), in whole pages, of which it has one at least. By default half of the host's
-    /// memory, shared by its PEs.
+    /// The smallest limit of all PEs (M14), in whole pages, one at least. A PE's default is its share of half of the
+    /// host's memory.
     pub(super) fn agree_on_limit(&self, cards: &[BusinessCard]) -> u64 {
         let limits = self.0.iter().flat_map(|host| {
             host.iter().filter_map(|&pe| {
@@ -74,11 +74,11 @@ impl Hosts {
                 Some(card.limit.unwrap_or_else(default))
             })
         });
-        let limit = limits.min().unwrap_or(0).clamp(1, MOST_HEAP);
+        let limit = limits.min().unwrap_or(0).clamp(1, MAX_HEAP);
         limit.next_multiple_of(PAGE)
     }
 
-    /// For each PE, whether the PEs of its host outnumber the CPUs that they may use.
+    /// By PE, whether the PEs of its host outnumber the CPUs that they may use.
     pub(super) fn oversubscribed(&self, cards: &[BusinessCard]) -> Vec<bool> {
         let mut all = vec![true; cards.len()];
         for host in &self.0 {
@@ -97,9 +97,10 @@ impl Hosts {
                 let Some((mine, sharing)) = sharing.get(card.cpus.as_str()) else {
                     continue;
                 };
-                let quota = match quota < mine.len() {
-                    true => quota,
-                    false => union.len(),
+                let quota = if quota < mine.len() {
+                    quota
+                } else {
+                    union.len()
                 };
                 if let Some(over) = all.get_mut(*pe) {
                     *over = local.len() > quota.max(1) || *sharing > mine.len().max(1);

@@ -1,19 +1,19 @@
-//! Whose lanes operations will take. They are connected when first used.
+//! The rails whose lanes operations may take. Their connections are made at first use.
 
 use std::collections::BTreeSet;
 
 use crate::route::{Path, PeerPaths};
 
-/// The transports on whose lanes something may go. A PE that is `hidden`, though a transport maps or
-/// simulates its memory, is reached by that transport's lane too.
-pub(super) fn lanes_used(ways: &[PeerPaths], hidden: impl Fn(usize) -> bool) -> BTreeSet<usize> {
-    let used = |(pe, ways): (usize, &PeerPaths)| {
-        let all = hidden(pe);
-        let lane = move |way: Path| match way {
-            Path::Mapped(_) if !all => None,
-            way => way.transport(),
+/// The indices of those rails. A PE that is `hidden`, though a transport maps or simulates its memory, is reached by that
+/// transport's lane, too.
+pub(super) fn lanes_used(paths: &[PeerPaths], hidden: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+    let used = |(pe, paths): (usize, &PeerPaths)| {
+        let is_hidden = hidden(pe);
+        let lane = move |path: Path| match path {
+            Path::Mapped(_) if !is_hidden => None,
+            path => path.transport(),
         };
-        ways.each().into_iter().filter_map(lane)
+        paths.each().into_iter().filter_map(lane)
     };
-    ways.iter().enumerate().flat_map(used).collect()
+    paths.iter().enumerate().flat_map(used).collect()
 }

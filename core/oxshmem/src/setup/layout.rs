@@ -1,16 +1,24 @@
-//! What a heap has beside the program's blocks: memory of the program's that begins it, the library's own words and the
-//! statics. It is placed first, before the heap is shared, and comes on top of what the program has asked for.
+//! Layout of a heap's permanent part: memory of the program's that begins it, the library's own words and the statics.
+//!
+//! It is placed first, before the heap is shared, in the same order on every PE. It adds to the bytes that the program has
+//! asked for.
 
 use oxshmem_heap::Mapping;
 
-use crate::alloc::{ALIGN, Heap, OWN, STATIC};
+use crate::blocks::{OWN, STATIC};
 use crate::collectives::slots::mailbox::Mailbox;
 use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
+use crate::error::Result;
+use crate::heap::{ALIGN, Heap};
 use crate::lane::{BouncePool, PendingReplies};
 use crate::order::conflict::SLOTS;
-use crate::{Result, Sym, statics};
+use crate::statics;
+use crate::sym::Sym;
 
-/// What is placed, in this order on every PE.
+/// Unit of a heap's length: its mapping has whole pages.
+pub(super) const PAGE: u64 = 4096;
+
+/// The permanent part, in the order of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeapLayout {
     pub tag: u32,
@@ -21,54 +29,53 @@ pub(super) struct HeapLayout {
     pub check: bool,
 }
 
-/// Where it is.
-pub(super) struct HeapParts {
-    pub internal: SyncArea,
-    pub bounces: BouncePool,
-    pub active: PendingReplies,
+/// The parts, placed.
+pub(crate) struct HeapParts {
+    pub sync_area: SyncArea,
+    pub bounce_pool: BouncePool,
+    pub pending_replies: PendingReplies,
+    /// Checked mode's table.
     pub shadow: Option<Sym<u64>>,
     pub mailbox: Option<Mailbox>,
     pub statics: Vec<Sym<u8>>,
 }
 
 impl HeapLayout {
-    /// How many bytes of a heap all of it takes, up to where the program's first block can begin.
+    /// Bytes of the permanent part, up to the first offset at which a block of the program's can begin.
     pub(super) fn bytes(self) -> Result<u64> {
-        let mut heap = Heap::of_nothing();
+        let mut heap = Heap::dry_run();
         self.place(&mut heap)?;
         Ok(heap.high_water().next_multiple_of(ALIGN))
     }
 
-    /// Places it where nothing was placed before.
+    /// Places the parts in an empty heap.
     pub(super) fn place(self, heap: &mut Heap) -> Result<HeapParts> {
         let HeapLayout { tag, plan, .. } = self;
         if self.program > 0 {
-            // Where the file begins.
+            // Offset 0: the file's beginning.
             heap.place_permanent(tag, STATIC, self.program, 1)?;
         }
-        let internal = SyncArea::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
-        let bounces = heap.place_permanent(tag, OWN, BouncePool::size(plan.limit), 1)?;
-        let active = heap.place_permanent(tag, OWN, PendingReplies::BYTES, 1)?;
-        let shadow = match self.check {
-            true => {
-                let bytes = SLOTS * size_of::<u64>();
-                Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
-            }
-            false => None,
+        let sync_area = SyncArea::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
+        let bounce_pool = heap.place_permanent(tag, OWN, BouncePool::size(plan.limit), 1)?;
+        let pending_replies = heap.place_permanent(tag, OWN, PendingReplies::BYTES, 1)?;
+        let shadow = if self.check {
+            let bytes = SLOTS * size_of::<u64>();
+            Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
+        } else {
+            None
         };
-        let mailbox = match plan.among {
-            true => {
-                let letter = internal.pool.proposal_words();
-                let bytes = Mailbox::len(plan.crowd.pes, letter) * size_of::<u64>();
-                let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
-                Some(Mailbox::new(memory.cast()?, letter))
-            }
-            false => None,
+        let mailbox = if plan.among {
+            let message_words = sync_area.pool.proposal_words();
+            let bytes = Mailbox::len(plan.crowd.pes, message_words) * size_of::<u64>();
+            let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
+            Some(Mailbox::new(memory.cast()?, message_words))
+        } else {
+            None
         };
         Ok(HeapParts {
-            internal,
-            bounces: BouncePool::new(bounces)?,
-            active: PendingReplies::new(active.cast()?),
+            sync_area,
+            bounce_pool: BouncePool::new(bounce_pool)?,
+            pending_replies: PendingReplies::new(pending_replies.cast()?),
             shadow,
             mailbox,
             statics: place_statics(tag, heap)?,
@@ -82,8 +89,8 @@ fn place_statics(tag: u32, heap: &mut Heap) -> Result<Vec<Sym<u8>>> {
         return Ok(Vec::new());
     }
     let area = heap.place_permanent(tag, STATIC, bytes, align)?;
-    let places = offsets.into_iter().zip(statics::initial());
-    places
+    let statics = offsets.into_iter().zip(statics::initial());
+    statics
         .map(|(at, initial)| area.range(at..at + initial.len()))
         .collect()
 }
@@ -91,10 +98,10 @@ fn place_statics(tag: u32, heap: &mut Heap) -> Result<Vec<Sym<u8>>> {
 impl HeapParts {
     /// Gives the statics their initial values.
     pub(super) fn fill(&self, own: &Mapping) {
-        for (place, initial) in self.statics.iter().zip(statics::initial()) {
+        for (object, initial) in self.statics.iter().zip(statics::initial()) {
             // SAFETY: the allocator placed these bytes within the mapping, which is not shared yet.
             unsafe {
-                let to = own.base().add(place.offset() as usize).as_ptr();
+                let to = own.base().add(object.offset() as usize).as_ptr();
                 oxshmem_heap::copy::copy(to, initial.as_ptr(), initial.len());
             }
         }

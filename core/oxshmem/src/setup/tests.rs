@@ -1,4 +1,4 @@
-//! Joining over several transports that reach the same memory.
+//! Tests of joining over several transports that reach the same memory, and of settings that differ.
 
 use std::any::Any;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,12 +13,13 @@ use oxshmem_transport::{
     RegionId, RemoteRegion, Result, Transport, forward,
 };
 
+use crate::builder::Builder;
 use crate::config::Config;
+use crate::options::Overrides;
 use crate::registry::Spec;
 use crate::route::Nics;
 use crate::testing::spmd_with;
-use crate::world::Overrides;
-use crate::{Builder, World};
+use crate::world::World;
 
 /// Loopback, but its atomics are not the CPU's. Maps host memory at addresses of its own, or not at
 /// all.
@@ -35,7 +36,7 @@ struct BridgeDomain {
     inner: Arc<dyn Domain>,
 }
 
-// SAFETY: its mappings are a shared memory's, kept by what keep_alive gives; all else is loopback's.
+// SAFETY: its mappings are a shared memory's, kept by the value of keep_alive; all else is loopback's.
 unsafe impl Transport for Bridge {
     fn name(&self) -> &'static str {
         self.name
@@ -113,7 +114,7 @@ impl RemoteRegion for BridgeRegion {
     }
 }
 
-/// As the bridge is called, on a host where it cannot be opened.
+/// The bridge, on a host where it cannot be opened.
 #[derive(Debug)]
 struct Unplugged;
 
@@ -160,7 +161,7 @@ fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu()
             world.p(homes.at(me)?, home, pe)?;
         }
         world.barrier_all()?;
-        // Loopback has the memory of a PE of this process where it is, the bridge elsewhere.
+        // Loopback has the memory of a PE of this process at the PE's own address, the bridge at another.
         let home = world.g(homes.at(other)?, me)?;
         let copies = world.peers.span(word, other).unwrap();
         let atomics = world.peers.word(word, other).unwrap();
@@ -212,13 +213,13 @@ fn m29_a_pe_does_atomics_on_its_own_memory_by_its_cpu_whatever_transports_are_op
     }
 }
 
-/// What joining answers to each PE, if each has settings of its own.
+/// The error of joining at each PE, if each has settings of its own.
 fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
     let group = InProcess::group(2);
     std::thread::scope(|threads| {
         let mut pes = group.into_iter().zip(configs).map(|(bootstrap, config)| {
             threads.spawn(move || {
-                let given = Overrides {
+                let overrides = Overrides {
                     bootstrap: Some(bootstrap as Arc<_>),
                     ..Overrides::default()
                 };
@@ -226,7 +227,9 @@ fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
                     heap_limit: Some(4 << 20),
                     ..config
                 };
-                super::join(config, &[], given).err().map(|e| e.to_string())
+                super::join(config, &[], overrides)
+                    .err()
+                    .map(|e| e.to_string())
             })
         });
         let pes = [pes.next(), pes.next()];
@@ -247,12 +250,12 @@ fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
                     }),
                     _ => Arc::new(Unplugged),
                 };
-                let given = Overrides {
+                let overrides = Overrides {
                     bootstrap: Some(bootstrap as Arc<_>),
                     transports: Some(vec![transport]),
                     ..Overrides::default()
                 };
-                super::join(Config::default(), &[], given)
+                super::join(Config::default(), &[], overrides)
                     .err()
                     .map(|e| e.to_string())
             })

@@ -10,9 +10,10 @@ use crate::collectives::fold::Reducible;
 use crate::collectives::select::{self, CollectiveChoice};
 use crate::collectives::signature::CallSignature;
 use crate::error::Result;
+use crate::options::NicAtomics;
 use crate::place::placed;
 use crate::sym::Sym;
-use crate::world::{NicAtomics, World};
+use crate::world::World;
 
 impl World {
     /// The team of all PEs, with their numbers in the world.

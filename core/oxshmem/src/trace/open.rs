@@ -12,6 +12,7 @@ use oxshmem_bootstrap::{Bootstrap, exchange};
 use super::json::{Quoted, about};
 use super::log::Log;
 use super::{Trace, now};
+use crate::agreement::{exchange_failures, none_failed};
 use crate::error::{Error, Result};
 
 /// Begins the trace that the user wants, if any; `hosts` gives the host of each PE. Collective. A
@@ -136,16 +137,10 @@ fn agree(bootstrap: &dyn Bootstrap, path: &Path, mine: Result<(), String>) -> Re
         value: path.display().to_string(),
         why: format!("{why}; name a file in a directory that every PE may write to"),
     };
-    let all: Vec<Option<String>> = exchange(bootstrap, &mine.as_ref().err())?;
+    let failures = exchange_failures(bootstrap, &mine)?;
     mine.map_err(bad)?;
-    match (0..).zip(all).find_map(|(pe, why)| Some((pe, why?))) {
-        None => Ok(()),
-        Some((pe, why)) => Err(Error::FailedElsewhere {
-            call: "init",
-            pe,
-            why: bad(why).to_string(),
-        }),
-    }
+    let failures = failures.into_iter();
+    none_failed(failures.map(|why| why.map(|why| bad(why).to_string())))
 }
 
 /// The file of one host: `%h` in the name stands for its number. Where there are several and the name has

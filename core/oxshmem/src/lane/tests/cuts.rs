@@ -11,13 +11,14 @@ use oxshmem_transport::{Completion, Guarantees, Op, Pe, SignalSupport};
 use oxshmem_weak::{Settings, Weak};
 
 use super::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
+use crate::builder::Builder;
 use crate::context::ContextOptions;
 use crate::error::{Error, Result};
 use crate::mapped::HostMemory;
 use crate::sym::Sym;
 use crate::team::Team;
 use crate::testing::spmd_with;
-use crate::world::{Builder, World};
+use crate::world::World;
 
 const fn completed(completion: Completion) -> Guarantees {
     Guarantees {

@@ -1,0 +1,199 @@
+//! Handlers of what other PEs and the bootstrap report: control messages, lost PEs and exits; and the progress threads that
+//! serve active messages.
+//!
+//! Once they are installed, a PE's exit reaches the liveness table that waits read, and requests are answered while the
+//! program computes. The bootstrap owns the handlers, so they refer to it weakly.
+
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Weak};
+
+use oxshmem_bootstrap::Bootstrap;
+use oxshmem_heap::Mapping;
+use oxshmem_transport::{Domain, Pe};
+
+use crate::control::{ControlRequest, ControlRequests, Message};
+use crate::error::Result;
+use crate::gpu::GpuFlushes;
+use crate::gpu::staging_server::StagingServer;
+use crate::hang::LongWaits;
+use crate::lane::Rail;
+use crate::lock::BrokenLocks;
+use crate::peer::Liveness;
+use crate::route::{Path, PeerPaths};
+use crate::service::ProgressThread;
+use crate::shared::PeerFailureSink;
+use crate::trace::{Trace, Track};
+use crate::{forgetful, report};
+
+/// State that the handlers share with a world's calls.
+pub(crate) struct Handlers {
+    pub requests: ControlRequests,
+    pub broken_locks: BrokenLocks,
+    pub report_lost: PeerFailureSink,
+    pub long_waits: LongWaits,
+}
+
+/// The parts of a PE that its handlers use.
+pub(super) struct Handled<'a> {
+    pub liveness: &'a Arc<Liveness>,
+    pub rails: &'a [Arc<Rail>],
+    pub gpu_flushes: &'a GpuFlushes,
+    pub stage: &'a Arc<StagingServer>,
+    /// Ends the waits of this PE's GPU streams.
+    pub end_streams: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Handlers {
+    /// Installs the handlers: from here on requests are answered, and failures are recorded.
+    pub(super) fn install(bootstrap: &Arc<dyn Bootstrap>, handled: Handled<'_>) -> Result<Self> {
+        let (requests, broken_locks) = (ControlRequests::default(), BrokenLocks::of(bootstrap));
+        let rails = handled.rails.iter();
+        let failures = Arc::new(FailureHandler {
+            domains: rails.clone().map(|rail| Arc::clone(&rail.domain)).collect(),
+            stage: Arc::clone(handled.stage),
+            liveness: Arc::clone(handled.liveness),
+            broken_locks: broken_locks.clone(),
+            end_streams: handled.end_streams,
+        });
+        let control = ControlHandler {
+            failures: Arc::clone(&failures),
+            rails: rails
+                .map(|rail| (rail.name, Arc::clone(&rail.domain)))
+                .collect(),
+            gpu_flushes: handled.gpu_flushes.clone(),
+            stage: Arc::clone(handled.stage),
+            requests: requests.clone(),
+            broken_locks: broken_locks.clone(),
+            bootstrap: Arc::downgrade(bootstrap),
+        };
+        bootstrap.on_message(Box::new(move |from, bytes| control.handle(from, bytes)))?;
+        let on_exit = Arc::clone(&failures);
+        bootstrap.on_exit(Box::new(move |exit| {
+            on_exit.liveness.note_exit(exit.rank as usize, exit.orderly);
+            on_exit.lose(exit.rank, exit.orderly);
+        }))?;
+        let long_waits = LongWaits::default();
+        let reported = long_waits.clone();
+        bootstrap.on_ask(Box::new(move || reported.all()))?;
+        Ok(Handlers {
+            requests,
+            broken_locks,
+            report_lost: report_lost(bootstrap, failures),
+            long_waits,
+        })
+    }
+}
+
+/// The sink for failures that this PE's lanes find. It tells the PE, too, which must not wait for this one though both live.
+fn report_lost(bootstrap: &Arc<dyn Bootstrap>, failures: Arc<FailureHandler>) -> PeerFailureSink {
+    let bootstrap = Arc::downgrade(bootstrap);
+    Arc::new(move |pe| {
+        failures.lose(pe, false);
+        let message = Message::Disconnect.to_bytes();
+        let _ = bootstrap.upgrade().map(|b| b.send(pe, &message));
+    })
+}
+
+/// Marks PEs as lost everywhere.
+struct FailureHandler {
+    domains: Vec<Arc<dyn Domain>>,
+    stage: Arc<StagingServer>,
+    liveness: Arc<Liveness>,
+    broken_locks: BrokenLocks,
+    end_streams: Box<dyn Fn() + Send + Sync>,
+}
+
+impl FailureHandler {
+    fn lose(&self, pe: u32, orderly: bool) {
+        // The domains first: a thread that sees the loss may rely on its operations being cancelled.
+        for domain in &self.domains {
+            domain.peer_lost(Pe(pe));
+        }
+        self.stage.lost(pe);
+        self.liveness.mark_lost(pe as usize);
+        self.broken_locks.tell_again();
+        // A PE that leaves in order has come to the end, as all have: their streams run out. Otherwise the loss is
+        // published first: a thread whose wait on a stream ends looks for it.
+        if !orderly {
+            fence(Ordering::SeqCst);
+            (self.end_streams)();
+        }
+    }
+}
+
+/// Serves other PEs' control messages.
+struct ControlHandler {
+    failures: Arc<FailureHandler>,
+    /// The rails by name.
+    rails: Vec<(&'static str, Arc<dyn Domain>)>,
+    gpu_flushes: GpuFlushes,
+    stage: Arc<StagingServer>,
+    requests: ControlRequests,
+    broken_locks: BrokenLocks,
+    bootstrap: Weak<dyn Bootstrap>,
+}
+
+impl ControlHandler {
+    fn handle(&self, from: u32, bytes: &[u8]) {
+        match Message::of_bytes(bytes) {
+            Some(Message::Disconnect) => self.failures.lose(from, false),
+            Some(Message::Request(number, request)) => self.serve(from, number, request),
+            Some(Message::Reply(number, answer)) => {
+                self.requests.answered(from as usize, number, answer);
+            }
+            Some(Message::LockBroken(offset, broken)) => self.broken_locks.note(offset, broken),
+            Some(Message::Forgot) => forgetful::record(from),
+            None => report::warn(&format!(
+                "PE {from} sent {} bytes that this version of oxshmem does not understand",
+                bytes.len()
+            )),
+        }
+    }
+
+    fn serve(&self, from: u32, number: u64, request: ControlRequest) {
+        let answer = match request {
+            ControlRequest::FlushGpu => self.gpu_flushes.asked(),
+            ControlRequest::Connect {
+                transport,
+                endpoint,
+            } => match self.rails.iter().find(|(name, _)| *name == transport) {
+                Some((_, domain)) => {
+                    let answer = domain.accept(Pe(from), &endpoint);
+                    answer.map_err(|error| error.to_string())
+                }
+                None => Err(format!("it has no transport {transport}")),
+            },
+            // The staging server answers itself, maybe later.
+            ControlRequest::Stage(request) => return self.stage.asked(from, number, request),
+        };
+        let answer = Message::Reply(number, answer).to_bytes();
+        // A PE that is gone needs no answer.
+        let _ = self.bootstrap.upgrade().map(|b| b.send(from, &answer));
+    }
+}
+
+/// Starts a progress thread for each rail that takes active messages to this PE.
+pub(super) fn start_services(
+    rails: &[Arc<Rail>],
+    paths: &[PeerPaths],
+    own: &Arc<Mapping>,
+    report_lost: &PeerFailureSink,
+    trace: Option<&Arc<Trace>>,
+) -> Result<Vec<ProgressThread>> {
+    let takes = rails.iter().enumerate();
+    let takes = takes.filter(|(_, rail)| rail.caps.message > 0 && !rail.is_retired());
+    // The PEs to which this PE sends active messages send it some, too.
+    let by_message = |(pe, paths): (u32, &PeerPaths)| {
+        matches!(paths.host_atomics, Path::Message(_)).then_some(pe)
+    };
+    let senders: Vec<u32> = (0..).zip(paths).filter_map(by_message).collect();
+    takes
+        .map(|(index, rail)| {
+            let (report_lost, senders) = (Arc::clone(report_lost), senders.clone());
+            // A PE that waits for an answer must not wait for ever.
+            let ended = move || senders.iter().for_each(|pe| report_lost(*pe));
+            let trace = trace.map(|trace| (Arc::clone(trace), Track::of_service(index)));
+            ProgressThread::start(&rail.domain, own, rail.host.extents, Box::new(ended), trace)
+        })
+        .collect()
+}

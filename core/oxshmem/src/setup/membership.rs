@@ -1,0 +1,102 @@
+//! A PE's membership of its job: the bootstrap that connects it with the other PEs, and its rank, size and host.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oxshmem_bootstrap::Bootstrap;
+use oxshmem_heap::HugePages;
+use oxshmem_transport::{HostId, Job, Pe};
+
+use crate::config::{self, Config};
+use crate::error::{Error, Result};
+use crate::options::ProgramMemory;
+use crate::{forgetful, log, report};
+
+/// A PE's membership of its job.
+pub(crate) struct Membership {
+    pub bootstrap: Arc<dyn Bootstrap>,
+    /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
+    pub linger: bool,
+}
+
+impl Membership {
+    /// Joins the job by `bootstrap`, or by the environment. PE 0 prints the `warnings`.
+    pub(super) fn join(
+        config: &mut Config,
+        bootstrap: Option<Arc<dyn Bootstrap>>,
+        warnings: &[String],
+    ) -> Result<Self> {
+        let is_log_ours = config.log.take().map(log::begin);
+        let (bootstrap, linger) = match bootstrap {
+            Some(bootstrap) => (bootstrap, false),
+            None => (join_environment(config)?, true),
+        };
+        if linger {
+            forgetful::clear();
+            log::joined(bootstrap.rank());
+        }
+        if bootstrap.rank() == 0 {
+            warnings.iter().for_each(|warning| report::warn(warning));
+            if is_log_ours == Some(false) {
+                report::warn(
+                    "OXSHMEM_LOG has no effect: the program has a `tracing` subscriber of its own, which \
+                     gets what would be logged",
+                );
+            }
+        }
+        Ok(Membership { bootstrap, linger })
+    }
+
+    pub(crate) fn me(&self) -> usize {
+        self.bootstrap.rank() as usize
+    }
+
+    /// The job as transports see it.
+    pub(super) fn job(&self, config: &Config) -> Job {
+        let host = match &config.host_id {
+            Some(id) => id.clone(),
+            None => oxshmem_topo::boot_id().unwrap_or_else(|_| oxshmem_topo::hostname()),
+        };
+        Job {
+            me: Pe(self.bootstrap.rank()),
+            size: self.bootstrap.size(),
+            host: HostId(host),
+        }
+    }
+
+    /// The program's memory that is to begin the heap. It has ordinary pages, so with huge pages from a pool it stays
+    /// private, and PE 0 warns.
+    pub(super) fn symmetric_program_memory(
+        &self,
+        config: &Config,
+        program: Option<Arc<ProgramMemory>>,
+    ) -> Option<Arc<ProgramMemory>> {
+        let from_a_pool = matches!(
+            config.huge_pages,
+            HugePages::Explicit2M | HugePages::Explicit1G
+        );
+        let program = program?;
+        if !from_a_pool {
+            return Some(program);
+        }
+        if self.bootstrap.rank() == 0 {
+            report::warn(
+                "the program's own memory has ordinary pages and is not symmetric; set \
+                 OXSHMEM_HUGE_PAGES to transparent if it is to be",
+            );
+        }
+        None
+    }
+}
+
+/// Joins the job that the environment describes. It describes one PE, so a process can be that PE once.
+fn join_environment(config: &Config) -> Result<Arc<dyn Bootstrap>> {
+    static JOINED: AtomicBool = AtomicBool::new(false);
+    let is_job = oxshmem_bootstrap::describes_job(&config::environment);
+    if is_job && JOINED.swap(true, Ordering::Relaxed) {
+        return Err(Error::AlreadyJoined);
+    }
+    oxshmem_bootstrap::join(&config::environment, config.bootstrap_timeout)
+        .inspect_err(|_| JOINED.store(false, Ordering::Relaxed))
+        .map_err(Error::from)
+}
