@@ -257,7 +257,7 @@ impl Builder {
         if stages {
             world.open_stage()?;
         }
-        log_routes(&world);
+        log_world(&world);
         Ok(world)
     }
 }
@@ -367,8 +367,8 @@ fn assemble(setup: Setup) -> World {
     World::new(setup.services, context, inner)
 }
 
-/// Logs the bootstrap and the routes of a world.
-fn log_routes(world: &World) {
+/// Logs a world: its bootstrap, and the routes of this PE to the others.
+fn log_world(world: &World) {
     if !tracing::enabled!(target: "oxshmem", tracing::Level::INFO) {
         return;
     }

@@ -1,7 +1,7 @@
 //! Handlers of what other PEs and the bootstrap report: control messages, lost PEs and exits; and the progress threads that
 //! serve active messages.
 //!
-//! Once they are installed, a PE's exit reaches the liveness table that waits read, and requests are answered while the
+//! Once they are installed, a PE's exit reaches the liveness table that waits read, and requests have replies while the
 //! program computes. The bootstrap owns the handlers, so they refer to it weakly.
 
 use std::sync::atomic::{Ordering, fence};
@@ -44,7 +44,7 @@ pub(super) struct Handled<'a> {
 }
 
 impl Handlers {
-    /// Installs the handlers: from here on requests are answered, and failures are recorded.
+    /// Installs the handlers: from here on requests have replies, and failures are recorded.
     pub(super) fn install(bootstrap: &Arc<dyn Bootstrap>, handled: Handled<'_>) -> Result<Self> {
         let (requests, broken_locks) = (ControlRequests::default(), BrokenLocks::of(bootstrap));
         let rails = handled.rails.iter();
@@ -138,8 +138,8 @@ impl ControlHandler {
         match Message::of_bytes(bytes) {
             Some(Message::Disconnect) => self.failures.lose(from, false),
             Some(Message::Request(number, request)) => self.serve(from, number, request),
-            Some(Message::Reply(number, answer)) => {
-                self.requests.answered(from as usize, number, answer);
+            Some(Message::Reply(number, reply)) => {
+                self.requests.answered(from as usize, number, reply);
             }
             Some(Message::LockBroken(offset, broken)) => self.broken_locks.note(offset, broken),
             Some(Message::Forgot) => forgetful::record(from),
@@ -151,24 +151,24 @@ impl ControlHandler {
     }
 
     fn serve(&self, from: u32, number: u64, request: ControlRequest) {
-        let answer = match request {
+        let reply = match request {
             ControlRequest::FlushGpu => self.gpu_flushes.asked(),
             ControlRequest::Connect {
                 transport,
                 endpoint,
             } => match self.rails.iter().find(|(name, _)| *name == transport) {
                 Some((_, domain)) => {
-                    let answer = domain.accept(Pe(from), &endpoint);
-                    answer.map_err(|error| error.to_string())
+                    let reply = domain.accept(Pe(from), &endpoint);
+                    reply.map_err(|error| error.to_string())
                 }
                 None => Err(format!("it has no transport {transport}")),
             },
-            // The staging server answers itself, maybe later.
+            // The staging server sends the reply itself, maybe later.
             ControlRequest::Stage(request) => return self.stage.asked(from, number, request),
         };
-        let answer = Message::Reply(number, answer).to_bytes();
-        // A PE that is gone needs no answer.
-        let _ = self.bootstrap.upgrade().map(|b| b.send(from, &answer));
+        let reply = Message::Reply(number, reply).to_bytes();
+        // A PE that is gone needs no reply.
+        let _ = self.bootstrap.upgrade().map(|b| b.send(from, &reply));
     }
 }
 
@@ -190,7 +190,7 @@ pub(super) fn start_services(
     takes
         .map(|(index, rail)| {
             let (report_lost, senders) = (Arc::clone(report_lost), senders.clone());
-            // A PE that waits for an answer must not wait for ever.
+            // A PE that waits for a reply must not wait for ever.
             let ended = move || senders.iter().for_each(|pe| report_lost(*pe));
             let trace = trace.map(|trace| (Arc::clone(trace), Track::of_service(index)));
             ProgressThread::start(&rail.domain, own, rail.host.extents, Box::new(ended), trace)
