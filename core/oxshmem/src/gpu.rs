@@ -61,40 +61,4 @@ impl Context<'_> {
     pub(crate) fn gpu_tag(&self) -> u32 {
         self.tag | 1
     }
-
-    /// [`Shared::make_gpu_data_visible`].
-    #[inline(always)]
-    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
-        self.shared.make_gpu_data_visible()
-    }
-
-    /// Completes this PE's puts into its own GPU memory, for its GPU and for others.
-    pub(crate) fn make_own_gpu_visible(&self, call: &'static str) -> Result<()> {
-        self.quiet_slow(call, Some(&[self.shared.me]), true)?;
-        self.make_gpu_data_visible()
-    }
-
-    /// Has a PE flush its GPU, and waits until it has (M27). The PE need make no call
-    /// for it: the bootstrap's service replies, so that nothing simulated takes part in this wait.
-    pub(crate) fn request_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
-        let flushes = &self.shared.gpu_flushes;
-        if pe == self.shared.me {
-            return Ok(flushes.flush()?);
-        }
-        let flushed = self.call(call, pe, ControlRequest::FlushGpu, "its GPU's flush");
-        flushed.map(drop)
-    }
-}
-
-impl Shared {
-    /// Flushes this PE's GPU, which then sees the data that NICs have placed in its memory, where a
-    /// transport needs that (M27). Run by waits, tests and barriers.
-    #[inline(always)]
-    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
-        let flushes = &self.gpu_flushes;
-        if !flushes.are_needed() || !self.inserts(FenceSite::WaitGpu) {
-            return Ok(());
-        }
-        Ok(flushes.flush()?)
-    }
 }

@@ -2,35 +2,21 @@
 //!
 //! Public calls are `#[track_caller]`. Fast paths carry no call site: it is an argument of the slow path alone.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Error, Result};
+use oxshmem_engine::call_site::{self, CallSite};
+
+use crate::error::{Error, Result};
 
 type Place = &'static Location<'static>;
 
-thread_local! {
-    /// The place of the program's call that this thread is in.
-    static CURRENT: Cell<Option<Place>> = const { Cell::new(None) };
-}
-
-/// Whether places are left out: a program in another language has none.
-static HIDDEN: AtomicBool = AtomicBool::new(false);
-
-/// Leaves places out, in the whole process from here on.
-pub(crate) fn hide() {
-    HIDDEN.store(true, Ordering::Relaxed);
-}
-
-/// Restores the outer call of this thread when it is dropped.
-struct Outer(Option<Place>);
-
-impl Drop for Outer {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
+/// A place as the engine notes it.
+fn site(place: Place) -> CallSite {
+    CallSite {
+        place,
+        library: file!().trim_end_matches("place.rs"),
     }
 }
 
@@ -39,37 +25,23 @@ impl Drop for Outer {
 #[inline]
 #[track_caller]
 pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
-    let outer = CURRENT.get();
-    let place = outer.unwrap_or(Location::caller());
-    CURRENT.set(Some(place));
-    let restores = Outer(outer);
+    let place = Location::caller();
+    let entered = call_site::enter(site(place));
+    let is_inner = entered.is_inner();
     let done = call();
-    drop(restores);
-    match outer {
-        Some(_) => done,
-        None => done.map_err(|error| error.at(place)),
+    drop(entered);
+    if is_inner {
+        done
+    } else {
+        done.map_err(|error| error.at(place))
     }
-}
-
-/// The place of the call that this thread is in, as the end of a message; empty where it is in none.
-pub(crate) fn called_at() -> String {
-    let place = CURRENT.get().filter(|place| is_programs(place));
-    place.map_or_else(String::new, |place| {
-        format!("; called at {}:{}", place.file(), place.line())
-    })
-}
-
-/// Whether a place lies in the program. The library makes calls for itself, too.
-fn is_programs(place: Place) -> bool {
-    let own = file!().trim_end_matches("place.rs");
-    !place.file().starts_with(own) && !HIDDEN.load(Ordering::Relaxed)
 }
 
 /// `put at src/main.rs:12`. The name is leaked, since errors hold it by reference; there are no more names than lines with
 /// calls.
 fn named(call: &'static str, place: Place) -> &'static str {
     static NAMES: Mutex<BTreeMap<(&str, &str, u32), &str>> = Mutex::new(BTreeMap::new());
-    if !is_programs(place) {
+    if !site(place).is_programs() {
         return call;
     }
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +55,7 @@ impl Error {
     #[cold]
     #[track_caller]
     pub(crate) fn here(self) -> Self {
-        match CURRENT.get() {
+        match call_site::current() {
             Some(_) => self,
             None => self.at(Location::caller()),
         }
@@ -100,21 +72,23 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{CURRENT, placed};
-    use crate::Result;
+    use oxshmem_engine::call_site;
+
+    use super::placed;
+    use crate::error::Result;
 
     #[test]
     fn a_call_within_another_has_the_place_of_that() {
-        let line = || Ok(CURRENT.get().map(|place| place.line()));
+        let line = || Ok(call_site::current().map(|site| site.place.line()));
         let (here, seen) = (line!(), placed(|| placed(line)));
         assert_eq!(seen.unwrap(), Some(here));
-        assert!(CURRENT.get().is_none());
+        assert!(call_site::current().is_none());
     }
 
     #[test]
     fn a_call_that_panics_is_over() {
         let panics = || placed(|| -> Result<()> { panic!("on purpose") });
         assert!(std::panic::catch_unwind(panics).is_err());
-        assert!(CURRENT.get().is_none());
+        assert!(call_site::current().is_none());
     }
 }

@@ -3,18 +3,16 @@
 #[cfg(feature = "cuda")]
 mod gpu;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
-use oxshmem_transport::{Error as Refusal, LocalRegion, MemoryKind};
+use oxshmem_transport::{Error as Refusal, MemoryKind};
 
 #[cfg(feature = "cuda")]
 pub use self::gpu::RegisteredGpu;
-use crate::lane::{MrKey, Rail};
+use crate::lane::Rail;
+use crate::memory::registrations::{Known, Registration};
 use crate::place::placed;
 use crate::{Context, Result};
 
@@ -44,78 +42,6 @@ pub struct Registered<'w, T> {
     registration: Registration<'w>,
     /// Never moved or resized.
     buffer: Vec<T>,
-}
-
-/// The buffers that a PE has registered, for all its contexts.
-#[derive(Default)]
-pub(crate) struct Registrations {
-    /// Whether there are any: most programs have none, and need not take the lock.
-    any: AtomicBool,
-    /// By number.
-    known: RwLock<BTreeMap<u64, Known>>,
-    /// The next one's number: several may begin at one address.
-    next: AtomicU64,
-}
-
-impl Registrations {
-    fn add(&self, known: Known) -> u64 {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.change(|all| all.insert(number, known));
-        number
-    }
-
-    fn end(&self, number: u64) {
-        let ended = self.change(|all| all.remove(&number));
-        // The transports' part ends without the lock.
-        drop(ended);
-    }
-
-    fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<u64, Known>) -> R) -> R {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&mut known);
-        // A thread that learns of a buffer sees this store, too.
-        self.any.store(!known.is_empty(), Ordering::Relaxed);
-        changed
-    }
-
-    /// The key of one transport, if all the bytes lie in a buffer.
-    #[inline]
-    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<MrKey> {
-        if !self.any.load(Ordering::Relaxed) {
-            return None;
-        }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut keys = known.values().filter_map(|k| k.key(transport, memory, len));
-        keys.next()
-    }
-}
-
-/// A buffer as the transports have registered it.
-struct Known {
-    kind: MemoryKind,
-    start: usize,
-    len: usize,
-    /// By the index of the transport; none where that needs no key.
-    keys: Vec<Option<Box<dyn LocalRegion>>>,
-}
-
-impl Known {
-    /// The key of one transport, if all the bytes lie in the buffer.
-    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<MrKey> {
-        let at = memory.addr().checked_sub(self.start)?;
-        let inside = at.checked_add(len)? <= self.len;
-        let region = self.keys.get(transport)?.as_ref()?;
-        inside.then(|| MrKey {
-            key: region.key(),
-            on_gpu: self.kind != MemoryKind::Host,
-        })
-    }
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").field("len", &self.len).finish()
-    }
 }
 
 impl Context<'_> {
@@ -180,27 +106,7 @@ impl Context<'_> {
             len,
             keys,
         };
-        let named = known.keys.iter().any(Option::is_some);
-        let all = &self.shared.registered;
-        Ok(Registration {
-            all,
-            number: named.then(|| all.add(known)),
-        })
-    }
-}
-
-/// The registration of a private buffer; it ends when this is dropped.
-pub(crate) struct Registration<'w> {
-    all: &'w Registrations,
-    /// Its number, if any transport has a key for it.
-    number: Option<u64>,
-}
-
-impl Drop for Registration<'_> {
-    fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.all.end(number);
-        }
+        Ok(Registration::new(&self.shared.registered, known))
     }
 }
 
@@ -235,45 +141,5 @@ impl<T> fmt::Debug for Registered<'_, T> {
         f.debug_struct("Registered")
             .field("len", &self.buffer.len())
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use oxshmem_transport::LocalKey;
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct Region(u64);
-
-    impl LocalRegion for Region {
-        fn key(&self) -> LocalKey {
-            LocalKey(self.0)
-        }
-    }
-
-    #[test]
-    fn the_registration_that_ends_is_the_one_that_was_made() {
-        let all = Registrations::default();
-        let known = |key| Known {
-            kind: MemoryKind::Cuda,
-            start: 4096,
-            len: 64,
-            keys: vec![Some(Box::new(Region(key)))],
-        };
-        let key_of = || {
-            let keyed = all.key(0, std::ptr::without_provenance(4100), 60);
-            keyed.map(|keyed| (keyed.key.0, keyed.on_gpu))
-        };
-        let (first, second) = (all.add(known(1)), all.add(known(2)));
-        all.end(second);
-        assert_eq!(key_of(), Some((1, true)));
-        let third = all.add(known(3));
-        all.end(first);
-        assert_eq!(key_of(), Some((3, true)));
-        all.end(third);
-        assert_eq!(key_of(), None);
-        assert!(!all.any.load(Ordering::Relaxed), "nobody takes the lock");
     }
 }

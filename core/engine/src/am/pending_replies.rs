@@ -1,0 +1,130 @@
+//! The active messages of a PE's contexts that have no reply yet, and the slots of its memory that replies
+//! go to. Data only.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::memory::target::Target;
+
+/// The most messages of a PE without a reply.
+pub(crate) const SLOTS: usize = 256;
+/// The words of a reply: the value, and the number of the message.
+const WORDS: usize = 2;
+
+/// The messages that a PE's contexts have sent and that have no reply yet, as of the last poll.
+pub(crate) struct PendingReplies {
+    /// The words that replies go to.
+    replies: Target,
+    slots: Mutex<Slots>,
+}
+
+pub(crate) struct Slots {
+    /// The slot to try first, round robin.
+    pub next: usize,
+    /// The number of the last message; numbers begin at 1, because replies' words begin as 0.
+    pub last: u64,
+    pub slots: Vec<Option<PendingReply>>,
+}
+
+/// A message, and the lane that it took.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingReply {
+    pub slot: usize,
+    pub number: u64,
+    pub pe: usize,
+    /// The number of its context.
+    pub context: u64,
+    /// The index of its transport.
+    pub transport: usize,
+    /// Its context is about to read the reply.
+    pub fetching: bool,
+}
+
+/// The outcome of an attempt to claim a slot for one more message.
+pub(crate) enum SlotState {
+    /// This slot is the caller's.
+    Free(PendingReply),
+    /// Free when this message of its own has its reply.
+    After(PendingReply),
+    /// Free when it has cancelled those of its own that no reply can arrive for.
+    Cancellable,
+    /// Free when one of any context has its reply.
+    Full,
+    /// Free when other contexts have cancelled theirs to this PE and others, which were lost.
+    Lost(usize),
+}
+
+impl PendingReplies {
+    /// Bytes of the slots.
+    pub(crate) const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
+
+    /// Replies go into these words.
+    pub(crate) fn new(replies: Target) -> Self {
+        PendingReplies {
+            replies,
+            slots: Mutex::new(Slots {
+                next: 0,
+                last: 0,
+                slots: vec![None; SLOTS],
+            }),
+        }
+    }
+
+    pub(crate) fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The words of the reply to the message in a slot.
+    pub(crate) fn reply_words(&self, slot: usize) -> Target {
+        const REPLY: usize = WORDS * size_of::<u64>();
+        let words = self.replies.part(slot % SLOTS * REPLY, REPLY);
+        words.unwrap_or(self.replies)
+    }
+
+    /// The messages of a context whose replies were not seen.
+    pub(crate) fn of_context(&self, context: u64) -> Vec<PendingReply> {
+        let slots = self.slots();
+        let all = slots.slots.iter().flatten();
+        all.filter(|sent| sent.context == context)
+            .copied()
+            .collect()
+    }
+
+    /// Whether a context has any.
+    pub(crate) fn has_any_of(&self, context: u64) -> bool {
+        let slots = self.slots();
+        let mut all = slots.slots.iter().flatten();
+        all.any(|sent| sent.context == context)
+    }
+
+    /// A message has its reply, or none can arrive.
+    pub(crate) fn free(&self, sent: PendingReply) {
+        if let Some(slot) = self.slots().slots.get_mut(sent.slot) {
+            // After the reply another context may have claimed the slot.
+            slot.take_if(|now| now.number == sent.number);
+        }
+    }
+
+    /// A context has ended, and so have its lanes if any of its messages has no reply: none arrives.
+    pub(crate) fn end(&self, context: u64) {
+        for slot in &mut self.slots().slots {
+            slot.take_if(|sent| sent.context == context);
+        }
+    }
+}
+
+impl Slots {
+    /// Claims a slot that the caller has found free.
+    pub(crate) fn claim(
+        &mut self,
+        slot: usize,
+        message: impl FnOnce(u64) -> PendingReply,
+    ) -> PendingReply {
+        self.next = (slot + 1) % SLOTS;
+        self.last += 1;
+        let sent = message(self.last);
+        if let Some(entry) = self.slots.get_mut(slot) {
+            *entry = Some(sent);
+        }
+        sent
+    }
+}

@@ -1,0 +1,10 @@
+//! Opened devices, and one context's endpoints on them. Data only.
+
+pub mod atomic_request;
+pub mod endpoint;
+pub mod in_flight;
+pub mod lane_state;
+pub mod lanes;
+pub mod local_buffer;
+pub mod rail;
+pub mod remote;

@@ -1,0 +1,79 @@
+//! The local side of a transfer on a lane: its memory key, or the bounce buffer that it goes through. Data only.
+
+use oxshmem_transport::{Limits, Local};
+
+use crate::memory::bounce_pool::Bounce;
+use crate::memory::registrations::MrKey;
+
+/// The local side of a transfer.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalBuffer {
+    pub(crate) at: *mut u8,
+    pub(crate) len: usize,
+    /// The key of all of it for the lane's transport, if the caller has one; else it is looked up, and bytes
+    /// without one are the CPU's.
+    pub(crate) keyed: Option<MrKey>,
+}
+
+impl LocalBuffer {
+    /// The CPU's memory, or symmetric memory.
+    pub(crate) fn at(at: *const u8, len: usize) -> LocalBuffer {
+        let at = at.cast_mut();
+        LocalBuffer {
+            at,
+            len,
+            keyed: None,
+        }
+    }
+
+    /// A source.
+    pub(crate) fn read(bytes: &[u8]) -> LocalBuffer {
+        LocalBuffer::at(bytes.as_ptr(), bytes.len())
+    }
+
+    /// The same bytes by a key of the transport whose lane is used, which lasts as long as they are.
+    pub(crate) fn keyed(self, keyed: MrKey) -> LocalBuffer {
+        LocalBuffer {
+            keyed: Some(keyed),
+            ..self
+        }
+    }
+
+    /// A part of it.
+    pub(crate) fn part(&self, at: usize, len: usize) -> LocalBuffer {
+        LocalBuffer {
+            at: self.at.wrapping_add(at),
+            len,
+            ..*self
+        }
+    }
+}
+
+/// The local side of the next chunk of a transfer.
+pub(crate) struct LocalChunk<'w> {
+    pub local: Local,
+    pub on_gpu: bool,
+    /// The bounce buffer, if the bytes go through it.
+    pub bounce: Option<Bounce<'w>>,
+}
+
+impl LocalChunk<'_> {
+    /// The memory itself.
+    pub(crate) fn zcopy(addr: *mut u8, len: usize, keyed: Option<MrKey>) -> Self {
+        LocalChunk {
+            local: Local {
+                addr,
+                len,
+                key: keyed.map(|keyed| keyed.key),
+            },
+            on_gpu: keyed.is_some_and(|keyed| keyed.on_gpu),
+            bounce: None,
+        }
+    }
+
+    /// Whether a put's source may be reused once it is posted: the lane copies it inline. It copies nothing that
+    /// lies on a GPU.
+    pub(crate) fn is_inline(&self, limits: Limits) -> bool {
+        self.local.len as u64 <= limits.inline && !self.on_gpu
+    }
+}

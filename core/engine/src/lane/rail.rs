@@ -1,0 +1,263 @@
+//! One opened transport, as all contexts of a PE share it: its registrations, its capabilities and
+//! guarantees, and the idle lanes that ended contexts have left.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_transport::{
+    Capabilities, Completion, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Peer,
+    Region, RegionId, Remote, WireUp,
+};
+
+use crate::error::Result;
+use crate::memory::extents::{Extents, MAX_EXTENTS};
+use crate::order::op_set::{OpKind, OpSet};
+
+/// One opened transport.
+pub(crate) struct Rail {
+    pub name: &'static str,
+    pub domain: Arc<dyn Domain>,
+    /// The domain's, which are constant.
+    pub caps: Capabilities,
+    guarantees: [Guarantees; MemoryKind::ALL.len()],
+    /// Operations take lanes of it.
+    lanes_enabled: AtomicBool,
+    // Dropped before the registrations that its operations use.
+    /// Lanes of ended contexts.
+    idle: Mutex<Vec<IdleLane>>,
+    /// The registrations of this PE's heaps; every other PE has the same.
+    pub host: RegisteredHeap,
+    pub gpu: RegisteredHeap,
+    /// Nothing will ever go by it.
+    retired: AtomicBool,
+}
+
+/// A lane, and by PE whether it is connected: empty where none need be.
+pub(crate) struct IdleLane {
+    pub lane: Box<dyn Lane>,
+    pub connected: Vec<bool>,
+}
+
+/// A heap of this PE in the extents in which one transport has it registered.
+pub(crate) struct RegisteredHeap {
+    pub extents: Extents,
+    /// The region number of the first.
+    first: u32,
+    /// In order; none if the transport carries no such memory.
+    regions: Mutex<Vec<Box<dyn Region>>>,
+    /// The keys of the first `registered` of them, for operations, which take no lock.
+    keys: Box<[AtomicU64]>,
+    registered: AtomicUsize,
+    imported: Mutex<Vec<Peer>>,
+    shared_with: Mutex<Vec<u32>>,
+}
+
+impl fmt::Debug for Rail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RegisteredHeap {
+    fn new(first: u32) -> Self {
+        RegisteredHeap {
+            extents: Extents::whole(0),
+            first,
+            regions: Mutex::default(),
+            keys: Box::default(),
+            registered: AtomicUsize::new(0),
+            imported: Mutex::default(),
+            shared_with: Mutex::default(),
+        }
+    }
+
+    /// Sets how the heap is cut, before anything is registered.
+    pub(crate) fn set_extents(&mut self, extents: Extents) {
+        self.extents = extents;
+        let count = extents.count(extents.limit());
+        self.keys = (0..count).map(|_| AtomicU64::new(0)).collect();
+    }
+
+    /// The registered extents of this PE's heap.
+    pub(crate) fn regions(&self) -> MutexGuard<'_, Vec<Box<dyn Region>>> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The PEs whose heaps of this kind are imported here, and grow.
+    pub(crate) fn imported(&self) -> MutexGuard<'_, Vec<Peer>> {
+        self.imported.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The PEs that pass each other the descriptors of extents, this one among them, if any do.
+    pub(crate) fn shared_with(&self) -> MutexGuard<'_, Vec<u32>> {
+        let pes = self.shared_with.lock();
+        pes.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The region number of an extent, which is the same on every PE.
+    #[inline]
+    pub(crate) fn id(&self, extent: u32) -> RegionId {
+        RegionId(self.first + extent)
+    }
+
+    /// Bytes of the extent with this region number.
+    pub(crate) fn len_of(&self, id: RegionId) -> u64 {
+        let extent = id.0.saturating_sub(self.first);
+        self.extents.end(extent) - self.extents.start(extent)
+    }
+
+    /// The byte of a heap as it is named towards its PE, and how many bytes its extent has from there.
+    #[inline]
+    pub(crate) fn locate(&self, offset: u64) -> (Remote, usize) {
+        let (extent, offset, rest) = self.extents.locate(offset);
+        let region = self.id(extent);
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        (Remote { region, offset }, rest)
+    }
+
+    /// One more extent is registered.
+    pub(crate) fn grow(&self, region: Box<dyn Region>) {
+        let mut regions = self.regions();
+        if let Some(key) = self.keys.get(regions.len()) {
+            key.store(region.local_key().0, Ordering::Relaxed);
+        }
+        regions.push(region);
+        // Pairs with the load in `local_key`: a thread that sees the count sees the key.
+        self.registered.store(regions.len(), Ordering::Release);
+    }
+
+    /// Deregisters all extents but the first `count`. Nothing uses the others.
+    pub(crate) fn shrink(&self, count: usize) {
+        let mut regions = self.regions();
+        regions.truncate(count);
+        self.registered.store(regions.len(), Ordering::Release);
+    }
+
+    /// The key of the extent of this PE's heap in which a byte lies, and how far that reaches.
+    #[inline]
+    pub(crate) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
+        let (extent, _, rest) = self.extents.locate(offset);
+        let extent = extent as usize;
+        let registered = extent < self.registered.load(Ordering::Acquire);
+        let key = self.keys.get(extent).filter(|_| registered)?;
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        Some((LocalKey(key.load(Ordering::Relaxed)), rest))
+    }
+
+    /// A PE's heap is imported, and so will be the extents that it grows by.
+    pub(crate) fn imports_from(&self, peer: &Peer) {
+        let mut imported = self.imported();
+        if !imported.iter().any(|known| known.pe == peer.pe) {
+            imported.push(peer.clone());
+        }
+    }
+}
+
+impl Rail {
+    pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
+        // Nothing, where it does not say.
+        let promised = |kind| domain.guarantees(kind).unwrap_or(Guarantees::NONE);
+        Rail {
+            name,
+            caps: domain.capabilities().clone(),
+            guarantees: MemoryKind::ALL.map(promised),
+            domain,
+            lanes_enabled: AtomicBool::new(false),
+            idle: Mutex::default(),
+            host: RegisteredHeap::new(0),
+            gpu: RegisteredHeap::new(MAX_EXTENTS),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it registers the heap extent by extent.
+    pub(crate) fn pins(&self) -> bool {
+        self.caps.pins
+    }
+
+    /// Nothing will go by it: its registrations end.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+        self.host.shrink(0);
+        self.gpu.shrink(0);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Operations take its lanes: every context has one.
+    pub(crate) fn enable_lanes(&self) {
+        self.lanes_enabled.store(true, Ordering::Release);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleLane>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A lane for a context, if operations take any: an idle one, since its connections are worth keeping, or a
+    /// new one.
+    pub(crate) fn acquire_lane(&self) -> Result<Option<IdleLane>> {
+        if !self.lanes_enabled.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let idle = self.idle().pop();
+        match idle {
+            Some(idle) => Ok(Some(idle)),
+            None => Ok(Some(IdleLane {
+                lane: self.domain.lane()?,
+                connected: Vec::new(),
+            })),
+        }
+    }
+
+    /// Leaves a lane to the next context.
+    pub(crate) fn release_lane(&self, lane: IdleLane) {
+        self.idle().push(lane);
+    }
+
+    /// The registration of a heap of this kind.
+    #[inline]
+    pub(crate) fn registered_heap(&self, kind: MemoryKind) -> &RegisteredHeap {
+        match kind {
+            MemoryKind::Host => &self.host,
+            _ => &self.gpu,
+        }
+    }
+
+    /// Whether each lane must be connected with each PE.
+    pub(crate) fn connects_lanes(&self) -> bool {
+        self.caps.wire_up == WireUp::PerLane
+    }
+
+    /// Whether completion means placement for all of these.
+    pub(crate) fn completion_is_placement(&self, ops: OpSet) -> bool {
+        self.kinds(ops)
+            .all(|kind| self.guarantees(kind).completion == Completion::Placed)
+    }
+
+    /// Whether it knows this PE's GPU heap.
+    pub(crate) fn carries_gpu(&self) -> bool {
+        !self.gpu.regions().is_empty()
+    }
+
+    /// Whether data that it places in memory of a kind need a flush by the target's GPU (M27).
+    pub(crate) fn needs_gpu_flush(&self, kind: MemoryKind) -> bool {
+        self.guarantees(kind).gpu_flush == GpuFlush::Target
+    }
+
+    fn kinds(&self, ops: OpSet) -> impl Iterator<Item = MemoryKind> {
+        MemoryKind::ALL
+            .into_iter()
+            .filter(move |kind| ops.has(OpKind::Put, *kind) || ops.has(OpKind::Atomic, *kind))
+    }
+
+    /// Its guarantees for memory of a kind: none, if it does not say.
+    pub(crate) fn guarantees(&self, kind: MemoryKind) -> Guarantees {
+        let index = MemoryKind::ALL.iter().position(|known| *known == kind);
+        index.map_or(Guarantees::NONE, |index| self.guarantees[index])
+    }
+}

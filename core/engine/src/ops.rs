@@ -1,0 +1,21 @@
+//! The operations of a worker: transfers, atomics, active messages, order, connection, failure.
+
+pub mod access_path;
+pub mod am;
+pub mod amo;
+pub mod conflict_check;
+pub mod connect;
+pub mod failure;
+pub mod fence_plan;
+pub mod fence_quiet;
+pub mod flush;
+pub mod gpu_flush;
+pub mod local_chunk;
+pub mod ordering;
+pub mod own;
+pub mod post;
+pub mod rma;
+pub mod rpc;
+pub mod staged;
+pub mod tracing;
+pub mod waiting;

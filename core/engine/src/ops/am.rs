@@ -1,0 +1,287 @@
+//! Active messages: atomics that the target's CPU executes, where no lane performs them as a CPU does
+//! (M28, M29). Its [progress thread](crate::am::progress_thread) replies into this PE's memory.
+
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::{Local, Op, Status, Width};
+
+use crate::am::pending_replies::{PendingReply, SLOTS, SlotState};
+use crate::am::request::AmRequest;
+use crate::error::{Error, Result};
+use crate::lane::atomic_request::AtomicRequest;
+use crate::lane::in_flight::{Effect, Until};
+use crate::lane::remote::{LanePeer, RemoteTarget};
+use crate::memory::mapped::HostMemory;
+use crate::memory::simulated::HostSpan;
+use crate::memory::target::Target;
+use crate::order::fence_site::FenceSite;
+use crate::order::op_set::{OpKind, OpSet};
+use crate::progress::long_waits::WaitedFor;
+use crate::progress::reason::{WaitReason, WaitsOn};
+use crate::worker::Worker;
+
+/// The period of probes on the connection that a message took, of a PE that owes a reply: a reply that got lost on
+/// its way back leaves nothing in flight here that could fail.
+const PROBE: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Sends an atomic to the CPU of the PE that has the word; gives the old value if it is
+    /// `fetching`, and is else in flight until a fence or quiet.
+    pub(crate) fn message_atomic(
+        &self,
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
+        request: AtomicRequest,
+        fetching: bool,
+    ) -> Result<u64> {
+        // It sees this PE's own puts, as a get does.
+        if !peer.endpoint.guarantees(remote.kind).put_message && self.inserts(FenceSite::ReadLane) {
+            self.flush(peer)?;
+        }
+        let sent = self.claim_slot(peer, fetching)?;
+        let reply = self.reply_words(sent);
+        let message = AmRequest {
+            op: request.op,
+            width: request.width,
+            offset: remote.offset,
+            operand: request.operand,
+            compare: request.compare,
+            reply: reply.offset(),
+            number: sent.number,
+        };
+        let bytes = message.to_bytes();
+        let message = Op::Message {
+            from: Local {
+                addr: bytes.as_ptr().cast_mut(),
+                len: bytes.len(),
+                key: None,
+            },
+        };
+        let effect = if fetching {
+            Effect::Read
+        } else {
+            Effect::Write(OpSet::of(OpKind::Message, remote.kind))
+        };
+        // SAFETY: a message's bytes may be reused once it is posted.
+        let posted = unsafe { self.post(peer, message, Until::Posted, effect) };
+        if let Err(error) = posted {
+            self.engine.pending_replies.free(sent);
+            return Err(error);
+        }
+        if !fetching {
+            return Ok(0);
+        }
+        if let Err(error) = self.await_reply_to(peer.call, sent) {
+            self.cancel_messages();
+            return Err(error);
+        }
+        let words = self.own(reply);
+        let old = words.part(0, 8).load_word(Width::W64, FenceSite::Nothing);
+        self.engine.pending_replies.free(sent);
+        Ok(old)
+    }
+
+    /// Waits until all messages of this context to a PE have their replies.
+    pub(crate) fn await_replies(&self, call: &'static str, pe: usize) -> Result<()> {
+        let sent = self.engine.pending_replies.of_context(self.state.number);
+        for sent in sent.into_iter().filter(|sent| sent.pe == pe) {
+            self.await_reply_to(call, sent)?;
+            self.engine.pending_replies.free(sent);
+        }
+        Ok(())
+    }
+
+    /// Cancels this context's messages that no reply can arrive for any more, because the connection that they
+    /// took has failed or the PE was lost. Their effects stay in flight.
+    #[cold]
+    pub(crate) fn cancel_messages(&self) {
+        for sent in self.engine.pending_replies.of_context(self.state.number) {
+            let Some(endpoint) = self.state.lanes.endpoints.get(sent.transport) else {
+                continue;
+            };
+            if self.engine.liveness.is_lost(sent.pe) {
+                // From here on the lane takes no reply of that PE's.
+                self.progress_endpoint(endpoint);
+            } else if endpoint.lane_failure().is_none()
+                && endpoint.failure_towards(sent.pe).is_none()
+            {
+                continue;
+            }
+            // The call that waited for a value has got the error.
+            if !sent.fetching && !self.has_reply(sent) {
+                endpoint.cancel_messages(sent.pe);
+            }
+            self.engine.pending_replies.free(sent);
+        }
+    }
+
+    /// The words of the reply to a message.
+    fn reply_words(&self, sent: PendingReply) -> Target {
+        self.engine.pending_replies.reply_words(sent.slot)
+    }
+
+    /// Whether a message has its reply.
+    fn has_reply(&self, sent: PendingReply) -> bool {
+        let words = self.reply_words(sent);
+        Self::is_reply_to(self.own(words).part(8, 8), sent)
+    }
+
+    /// Whether this word, which holds the number of the last reply in a slot, says that a message has its
+    /// reply: another context may have claimed the slot for a later one since.
+    fn is_reply_to(number: HostSpan<'_>, sent: PendingReply) -> bool {
+        number.load_word(Width::W64, FenceSite::Fetch) >= sent.number
+    }
+
+    /// Claims a slot for a message to a PE; waits for a free one.
+    fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
+        let call = peer.call;
+        loop {
+            match self.try_claim_slot(peer, fetching)? {
+                SlotState::Free(sent) => return Ok(sent),
+                SlotState::After(sent) => match self.await_reply_to(call, sent) {
+                    Ok(()) => self.engine.pending_replies.free(sent),
+                    // A quiet reports the PE's loss or the lane's failure.
+                    Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => {
+                        self.cancel_messages();
+                    }
+                    Err(error) => return Err(error),
+                },
+                SlotState::Cancellable => self.cancel_messages(),
+                SlotState::Full => {
+                    if let Some(sent) = self.await_slot(peer, fetching)? {
+                        return Ok(sent);
+                    }
+                }
+                SlotState::Lost(lost) if !self.engine.liveness.is_acknowledged(lost) => {
+                    return Err(Error::PeerLost { call, pe: lost });
+                }
+                SlotState::Lost(_) => {
+                    return Err(Error::LaneFailed {
+                        call,
+                        transport: peer.endpoint.name,
+                        why: format!(
+                            "all {SLOTS} messages that may be unanswered at once are other contexts', to \
+                             PEs that were lost; a quiet on each of those contexts gives them up"
+                        ),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Waits while all slots are taken by messages of other contexts. None if the caller must try again.
+    fn await_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<Option<PendingReply>> {
+        let describe = || {
+            let what = "an answer to one of the messages of its other contexts";
+            (WaitedFor::Me, what.into())
+        };
+        let reason = WaitReason {
+            call: peer.call,
+            needs: WaitsOn::Pe(peer.pe),
+            describe: &describe,
+        };
+        let slot = || match self.try_claim_slot(peer, fetching) {
+            Ok(SlotState::Full) => None,
+            other => Some(other),
+        };
+        Ok(match self.wait(&reason, None, slot)?? {
+            SlotState::Free(sent) => Some(sent),
+            _ => None,
+        })
+    }
+
+    /// Claims a slot that is free, or whose message has its reply, whichever context's it was.
+    pub(crate) fn try_claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<SlotState> {
+        let context = self.state.number;
+        let mut slots = self.engine.pending_replies.slots();
+        let next = slots.next;
+        let (mut oldest, mut alive, mut free) = (None::<PendingReply>, false, None);
+        let (mut cancellable, mut lost) = (false, None);
+        for slot in (next..SLOTS).chain(0..next) {
+            let Some(taken) = slots.slots.get(slot).copied().flatten() else {
+                free = Some(slot);
+                break;
+            };
+            let mine = taken.context == context;
+            if (mine || !taken.fetching) && self.has_reply(taken) {
+                free = Some(slot);
+                break;
+            }
+            if self.engine.liveness.is_lost(taken.pe) {
+                cancellable |= mine;
+                lost = Some(taken.pe);
+                continue;
+            }
+            alive = true;
+            if mine {
+                oldest = oldest.filter(|o| o.number < taken.number).or(Some(taken));
+            }
+        }
+        match (free, oldest) {
+            (Some(slot), _) => Ok(SlotState::Free(slots.claim(slot, |number| PendingReply {
+                slot,
+                number,
+                pe: peer.pe,
+                context,
+                transport: peer.endpoint.index,
+                fetching,
+            }))),
+            _ if cancellable => Ok(SlotState::Cancellable),
+            (None, Some(oldest)) => Ok(SlotState::After(oldest)),
+            (None, None) => match lost.filter(|_| !alive) {
+                Some(pe) => Ok(SlotState::Lost(pe)),
+                None => Ok(SlotState::Full),
+            },
+        }
+    }
+
+    fn await_reply_to(&self, call: &'static str, sent: PendingReply) -> Result<()> {
+        let PendingReply { number, pe, .. } = sent;
+        let describe = || {
+            let what = format!("its answer to active message {number}");
+            (WaitedFor::Lane(pe), what)
+        };
+        let reason = WaitReason {
+            call,
+            needs: WaitsOn::Pe(pe),
+            describe: &describe,
+        };
+        let lanes = &self.state.lanes;
+        let Some(endpoint) = lanes.endpoints.get(sent.transport) else {
+            return Ok(());
+        };
+        let peer = LanePeer { call, endpoint, pe };
+        let words = self.reply_words(sent);
+        let replied = self.own(words).part(8, 8);
+        let mut probe_at = None;
+        self.wait(&reason, None, || {
+            if Self::is_reply_to(replied, sent) {
+                return Some(Ok(()));
+            }
+            let now = Instant::now();
+            if *probe_at.get_or_insert(now + PROBE) <= now {
+                probe_at = Some(now + PROBE);
+                // SAFETY: a flush has no local memory. Its failure shows in the checks below.
+                let probed = unsafe { endpoint.post(peer.id(), Op::Flush) };
+                lanes.set_busy();
+                match probed {
+                    Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
+                        self.report_unreachable(pe);
+                    }
+                    // The endpoint keeps the failure of the connection.
+                    Ok((Status::Refused(oxshmem_transport::Error::Connection { .. }), _)) => {}
+                    Ok((Status::Refused(error), _)) => return Some(Err(error.into())),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            let why = endpoint.lane_failure();
+            let why = why.or_else(|| endpoint.failure_towards(pe))?;
+            self.notify_stranded_peers(endpoint);
+            Some(Err(endpoint.failed(call, why)))
+        })??;
+        // Later accesses come after those of the target's CPU.
+        fence(Ordering::Acquire);
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! The decision of a fence about one endpoint and one PE (M17): a pure function of the operations in flight,
+//! the endpoint's guarantees, and the paths to that PE.
+//!
+//! An order that the lane itself preserves before everything that may follow costs nothing. An order that it
+//! preserves before its own later operations only is made now if this PE's CPU may store to the same PE,
+//! and else when another endpoint is next used for it.
+
+use oxshmem_transport::{Guarantees, MemoryKind};
+
+use crate::order::fence_site::FenceSite;
+use crate::order::op_set::{OpKind, OpSet, preserves_order};
+use crate::route::path::{Path, PeerPaths};
+
+/// One endpoint and one PE as a fence sees them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FenceInput<'a> {
+    /// The updates in flight there that the fence orders.
+    pub to_order: OpSet,
+    /// The index of the endpoint's transport.
+    pub transport: usize,
+    /// The paths to the PE.
+    pub paths: &'a PeerPaths,
+    /// Whether the PE is this one.
+    pub is_own: bool,
+    /// Whether this PE's CPU stores to memory that transports have mapped: not in checked mode.
+    pub stores_to_mapped: bool,
+}
+
+/// The order that a fence needs towards a PE, with its site for the mutation check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FenceAction {
+    /// Preserved already.
+    Nothing,
+    /// A flush of the endpoint, now.
+    Flush(FenceSite),
+    /// A flush of the endpoint before the next operation on another one: the endpoint is marked as fenced.
+    MarkFenced(FenceSite),
+}
+
+/// The action of a fence for one endpoint, whose transport gives these guarantees, and one PE.
+pub(crate) fn fence_plan(
+    input: FenceInput<'_>,
+    guarantees: impl Fn(MemoryKind) -> Guarantees,
+) -> FenceAction {
+    if input.to_order.is_empty() {
+        return FenceAction::Nothing;
+    }
+    if !preserves_order(guarantees, input.to_order, input.may_follow()) {
+        return FenceAction::Flush(FenceSite::FenceLane);
+    }
+    if input.cpu_may_store() {
+        FenceAction::Flush(FenceSite::FenceOtherPath)
+    } else if input.other_transport_may_follow() {
+        FenceAction::MarkFenced(FenceSite::FenceOtherPath)
+    } else {
+        FenceAction::Nothing
+    }
+}
+
+impl FenceInput<'_> {
+    /// The later operations to the PE that may take this endpoint.
+    fn may_follow(&self) -> OpSet {
+        let takes_this = |path: Path| path.transport() == Some(self.transport);
+        let mut ops = OpSet::NONE;
+        for kind in MemoryKind::ALL {
+            if takes_this(self.paths.copies(kind)) {
+                ops.add(OpSet::of(OpKind::Put, kind));
+            }
+            let atomics = self.paths.atomics(kind);
+            if takes_this(atomics) {
+                let op = match atomics {
+                    Path::Message(_) => OpKind::Message,
+                    _ => OpKind::Atomic,
+                };
+                ops.add(OpSet::of(op, kind));
+            }
+        }
+        if takes_this(self.paths.nic) {
+            ops.add(OpSet::of(OpKind::Atomic, MemoryKind::Host));
+        }
+        ops
+    }
+
+    /// Whether this PE's CPU may store to the PE's memory. It stores to its own whatever a lane could do.
+    fn cpu_may_store(&self) -> bool {
+        let by_cpu =
+            |path: &Path| path.is_mapped() && (self.stores_to_mapped || path.transport().is_none());
+        let own = self.is_own && self.paths.host != Path::None;
+        own || self.paths.each().iter().any(by_cpu)
+    }
+
+    /// Whether later operations to the PE may take another transport, or none.
+    fn other_transport_may_follow(&self) -> bool {
+        let other = |path: &Path| *path != Path::None && path.transport() != Some(self.transport);
+        self.paths.each().iter().any(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The endpoint of all tests is that of transport 0.
+    const LANE: Path = Path::Lane(0);
+
+    fn puts() -> OpSet {
+        OpSet::of(OpKind::Put, MemoryKind::Host)
+    }
+
+    fn by_lane() -> PeerPaths {
+        PeerPaths {
+            host: LANE,
+            host_atomics: LANE,
+            ..PeerPaths::NONE
+        }
+    }
+
+    fn input(to_order: OpSet, paths: &PeerPaths) -> FenceInput<'_> {
+        FenceInput {
+            to_order,
+            transport: 0,
+            paths,
+            is_own: false,
+            stores_to_mapped: true,
+        }
+    }
+
+    fn ordered(_: MemoryKind) -> Guarantees {
+        Guarantees {
+            put_put: true,
+            put_atomic: true,
+            atomic_put: true,
+            atomic_atomic: true,
+            put_message: true,
+            ..Guarantees::NONE
+        }
+    }
+
+    fn unordered(_: MemoryKind) -> Guarantees {
+        Guarantees::NONE
+    }
+
+    #[test]
+    fn m17_nothing_to_order_needs_nothing() {
+        let paths = by_lane();
+        let plan = fence_plan(input(OpSet::NONE, &paths), unordered);
+        assert_eq!(plan, FenceAction::Nothing);
+    }
+
+    #[test]
+    fn m17_a_lane_that_preserves_the_order_of_all_that_may_follow_is_not_flushed() {
+        let paths = by_lane();
+        let plan = fence_plan(input(puts(), &paths), ordered);
+        assert_eq!(plan, FenceAction::Nothing);
+    }
+
+    #[test]
+    fn m17_a_lane_that_preserves_no_order_is_flushed() {
+        let paths = by_lane();
+        let plan = fence_plan(input(puts(), &paths), unordered);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+    }
+
+    #[test]
+    fn m17_one_pair_that_is_not_preserved_is_enough_for_a_flush() {
+        let puts_only = |_| Guarantees {
+            put_put: true,
+            ..Guarantees::NONE
+        };
+        let paths = by_lane();
+        let plan = fence_plan(input(puts(), &paths), puts_only);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+        // Atomics that cannot take the lane need no order on it.
+        let paths = PeerPaths {
+            host_atomics: Path::None,
+            ..by_lane()
+        };
+        let plan = fence_plan(input(puts(), &paths), puts_only);
+        assert_eq!(plan, FenceAction::Nothing);
+    }
+
+    #[test]
+    fn m17_another_transport_that_leads_there_marks_the_endpoint_as_fenced() {
+        for paths in [
+            PeerPaths {
+                host_atomics: Path::Lane(1),
+                ..by_lane()
+            },
+            PeerPaths {
+                gpu: Path::Staged,
+                ..by_lane()
+            },
+        ] {
+            let plan = fence_plan(input(puts(), &paths), ordered);
+            assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
+        }
+    }
+
+    #[test]
+    fn m17_a_store_of_this_cpu_that_may_follow_needs_a_flush_now() {
+        let paths = PeerPaths {
+            host_atomics: Path::Mapped(1),
+            ..by_lane()
+        };
+        let mapped = input(puts(), &paths);
+        let plan = fence_plan(mapped, ordered);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherPath));
+        // In checked mode the CPU stores to nothing that a transport has mapped.
+        let checked = FenceInput {
+            stores_to_mapped: false,
+            ..mapped
+        };
+        let plan = fence_plan(checked, ordered);
+        assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
+    }
+
+    #[test]
+    fn m17_this_pes_own_memory_is_its_cpus_whatever_a_lane_could_do() {
+        let paths = by_lane();
+        let own = FenceInput {
+            is_own: true,
+            stores_to_mapped: false,
+            ..input(puts(), &paths)
+        };
+        let plan = fence_plan(own, ordered);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherPath));
+    }
+
+    #[test]
+    fn m17_messages_after_puts_need_the_promise_for_messages() {
+        let paths = PeerPaths {
+            host_atomics: Path::Message(0),
+            ..by_lane()
+        };
+        let promised = fence_plan(input(puts(), &paths), ordered);
+        assert_eq!(promised, FenceAction::Nothing);
+        let not_promised = |kind| Guarantees {
+            put_message: false,
+            ..ordered(kind)
+        };
+        let plan = fence_plan(input(puts(), &paths), not_promised);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+        let messages = OpSet::of(OpKind::Message, MemoryKind::Host);
+        let plan = fence_plan(input(messages, &paths), ordered);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+    }
+}

@@ -1,0 +1,241 @@
+//! Posting operations on a context's endpoints, and waiting for their completions.
+//!
+//! Posting never blocks: a full lane is progressed and tried again under the waiting rules of [`crate::wait`].
+
+use oxshmem_transport::{Op, Status};
+
+use crate::error::Result;
+use crate::lane::endpoint::Endpoint;
+use crate::lane::in_flight::{Effect, Issued, Until};
+use crate::lane::lane_state::PollOutcome;
+use crate::lane::remote::LanePeer;
+use crate::order::op_set::OpSet;
+use crate::progress::long_waits::WaitedFor;
+use crate::progress::reason::{WaitReason, WaitsOn};
+use crate::worker::Worker;
+
+/// Polls of one lane alone before a wait progresses all else, where PEs have CPUs enough.
+const POLLS: u32 = 256;
+/// The largest nonblocking transfer that is posted together with others, in bytes.
+const MAX_BATCHED: usize = 4096;
+
+impl Worker {
+    /// Posts one operation and waits as `until` says.
+    ///
+    /// # Safety
+    ///
+    /// As [`oxshmem_transport::Lane::post`]; with [`Until::Completed`] the local memory need only be
+    /// valid during this call: if it fails, the lane has been dropped or has cancelled the operations.
+    pub(crate) unsafe fn post(
+        &self,
+        peer: LanePeer<'_>,
+        op: Op,
+        until: Until,
+        effect: Effect,
+    ) -> Result<()> {
+        let LanePeer { call, endpoint, pe } = peer;
+        let _traced = endpoint.traced(&op, pe, until == Until::Completed, effect);
+        self.before_posting(peer)?;
+        let updates = !effect.updates().is_empty();
+        let rounds = self.lane_polls();
+        if until == Until::Completed && rounds > 0 {
+            // SAFETY: the caller's promise.
+            let performed = unsafe { endpoint.post_and_poll(peer.id(), &op, updates, rounds) };
+            if let Some((target, outcome)) = performed {
+                if updates || outcome != PollOutcome::Completed {
+                    self.state.lanes.set_busy();
+                }
+                self.note_effect(peer, effect);
+                if outcome == PollOutcome::Completed {
+                    return Ok(());
+                }
+                self.note_failed_poll(outcome);
+                let completed = self.await_completions(peer, target);
+                return self.fail_or_complete(peer, completed);
+            }
+        }
+        if endpoint.needs_connection(pe) {
+            self.connect(peer)?;
+        }
+        let mut target = 0;
+        let posted = self.await_credits(peer, || {
+            // SAFETY: the caller's promise.
+            let posted = unsafe { endpoint.post(peer.id(), op) };
+            // A full lane has others to be driven for.
+            self.state.lanes.set_busy();
+            match posted {
+                Err(why) => Some(Err(endpoint.failed(call, why))),
+                Ok((Status::All, posted)) => {
+                    target = posted;
+                    Some(Ok(()))
+                }
+                Ok((Status::Full, _)) => self.failure_of(peer).map(Err),
+                Ok((Status::Refused(error), _)) => Some(Err(self.refusal(call, pe, error))),
+            }
+        });
+        // An operation that was not accepted touches nothing; callers post one at a time.
+        posted.and_then(|inner| inner)?;
+        self.note_effect(peer, effect);
+        if until == Until::Posted {
+            return Ok(());
+        }
+        // A read completes by its data, without such a request.
+        if updates {
+            endpoint.request_completion(peer.id());
+        }
+        let completed = self.await_completions(peer, target);
+        self.fail_or_complete(peer, completed)
+    }
+
+    /// Posts a nonblocking operation of `len` bytes, which a later quiet completes; a small one together with
+    /// others.
+    ///
+    /// # Safety
+    ///
+    /// As [`oxshmem_transport::Lane::post`].
+    pub(crate) unsafe fn post_nbi(
+        &self,
+        peer: LanePeer<'_>,
+        op: Op,
+        len: usize,
+        effect: Effect,
+    ) -> Result<()> {
+        if len <= MAX_BATCHED {
+            // SAFETY: the caller's promise.
+            unsafe { self.post_batched(peer, op, effect) }
+        } else {
+            // SAFETY: as above.
+            unsafe { self.post(peer, op, Until::Posted, effect) }
+        }
+    }
+
+    /// Posts an operation together with others, if the lane gains by that.
+    ///
+    /// # Safety
+    ///
+    /// As [`oxshmem_transport::Lane::post`].
+    pub(crate) unsafe fn post_batched(
+        &self,
+        peer: LanePeer<'_>,
+        op: Op,
+        effect: Effect,
+    ) -> Result<()> {
+        let LanePeer { endpoint, pe, .. } = peer;
+        if !endpoint.needs_connection(pe) {
+            self.before_posting(peer)?;
+            // SAFETY: the caller's promise.
+            if unsafe { endpoint.defer(pe, op) } {
+                drop(endpoint.traced(&op, pe, false, effect));
+                self.state.lanes.set_busy();
+                self.note_effect(peer, effect);
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post(peer, op, Until::Posted, effect) }
+    }
+
+    /// Posts the deferred operations towards a PE, before a wait; an error if one was refused.
+    pub(crate) fn post_deferred(&self, peer: LanePeer<'_>) -> Result<()> {
+        let LanePeer { call, endpoint, pe } = peer;
+        let posted = self.await_credits(peer, || {
+            if endpoint.post_deferred(pe) {
+                Some(Ok(()))
+            } else {
+                self.failure_of(peer).map(Err)
+            }
+        });
+        posted.and_then(|posted| posted)?;
+        let Some(refusal) = endpoint.take_refusal(pe) else {
+            return Ok(());
+        };
+        if endpoint.failure_towards(pe).is_some() {
+            // Before the operations that it may wait for are forgotten.
+            self.notify_stranded_peers(endpoint);
+            // Reported once: the operations in flight failed with the connection.
+            endpoint.cancel(pe);
+        }
+        Err(self.refusal(call, pe, refusal))
+    }
+
+    /// Waits until an endpoint has credits for operations to a PE, or `ready` finds another end.
+    fn await_credits<R>(&self, peer: LanePeer<'_>, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        let describe = || {
+            (
+                WaitedFor::Lane(peer.pe),
+                format!("room on the {} lane", peer.endpoint.name),
+            )
+        };
+        let reason = WaitReason {
+            call: peer.call,
+            needs: WaitsOn::Lane(peer.pe),
+            describe: &describe,
+        };
+        self.wait(&reason, None, ready)
+    }
+
+    /// Waits until `target` operations to a PE have completed.
+    pub(crate) fn await_completions(&self, peer: LanePeer<'_>, target: u64) -> Result<()> {
+        let LanePeer { call, endpoint, pe } = peer;
+        let rounds = self.lane_polls();
+        if rounds > 0 {
+            let outcome = endpoint.poll_until(peer.id(), target, rounds);
+            if outcome == PollOutcome::Completed {
+                return Ok(());
+            }
+            self.note_failed_poll(outcome);
+        }
+        let describe = || {
+            (
+                WaitedFor::Lane(pe),
+                format!("{target} completions on the {} lane", endpoint.name),
+            )
+        };
+        let reason = WaitReason {
+            call,
+            needs: WaitsOn::Lane(pe),
+            describe: &describe,
+        };
+        self.wait(&reason, None, || match endpoint.counters(peer.id()) {
+            Ok(counters) if counters.completed >= target => Some(Ok(())),
+            Ok(_) => self.failure_of(peer).map(Err),
+            Err(why) => Some(Err(endpoint.failed(call, why))),
+        })?
+    }
+
+    /// Notes the work that an operation leaves for a later fence or quiet.
+    pub(crate) fn note_effect(&self, peer: LanePeer<'_>, effect: Effect) {
+        let updates = effect.updates();
+        let ordered = match effect {
+            Effect::Read => return,
+            Effect::Write(_) => updates,
+            // Only the ordered model's fence orders nonblocking operations (M18).
+            Effect::WriteNbi(_) | Effect::FetchNbi(_) if self.ordered => updates,
+            Effect::WriteNbi(_) | Effect::FetchNbi(_) => OpSet::NONE,
+        };
+        let issued = Issued {
+            updates,
+            ordered,
+            fetches: matches!(effect, Effect::FetchNbi(_)),
+        };
+        peer.endpoint.note_issued(peer.pe, issued);
+    }
+
+    /// Polls of a lane before all else: none where PEs share CPUs or are scheduled.
+    #[inline]
+    fn lane_polls(&self) -> u32 {
+        match self.engine.schedule {
+            None => self.engine.lane_spin.min(POLLS),
+            Some(_) => 0,
+        }
+    }
+
+    /// Drives the operations in flight on this context's lanes, as waits on it do: for a thread that waits on
+    /// one context for an effect of another's operations.
+    pub fn progress(&self) {
+        if !self.is_idle() {
+            let endpoints = self.state.lanes.endpoints.iter();
+            endpoints.for_each(|endpoint: &Endpoint| self.progress_endpoint(endpoint));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The peers of a PE: the table that the fast path reads, and their liveness.
+
+pub mod entry;
+pub mod forgetful;
+pub mod liveness;
+pub mod table;

@@ -1,3 +1,0 @@
-//! The atomics of [`park`](crate::park), which its model check replaces by loom's.
-
-pub(crate) use std::sync::atomic::{AtomicU32, Ordering, fence};
