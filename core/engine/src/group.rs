@@ -2,7 +2,7 @@
 
 /// A team's PEs in their order, and this PE's rank among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub struct Group {
     order: Order,
     me: usize,
 }
@@ -25,7 +25,7 @@ enum Order {
 
 impl Group {
     /// All PEs of a world.
-    pub(crate) fn all(size: usize, me: usize) -> Self {
+    pub fn all(size: usize, me: usize) -> Self {
         let (start, stride) = (0, 1);
         let order = Order::Strided {
             start,
@@ -50,7 +50,7 @@ impl Group {
     }
 
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match &self.order {
             Order::Strided { size, .. } => *size,
             Order::Listed { pes, .. } => pes.len(),
@@ -59,14 +59,14 @@ impl Group {
 
     /// This PE's number in the team.
     #[inline]
-    pub(crate) fn me(&self) -> usize {
+    pub fn me(&self) -> usize {
         self.me
     }
 
     /// The world's number of a member; of a number that the team does not have, one that the world does
     /// not have either.
     #[inline]
-    pub(crate) fn pe(&self, rank: usize) -> usize {
+    pub fn pe(&self, rank: usize) -> usize {
         match &self.order {
             Order::Strided {
                 start,
@@ -85,7 +85,7 @@ impl Group {
     }
 
     /// The team's number of a PE, if it is a member.
-    pub(crate) fn rank_of(&self, pe: usize) -> Option<usize> {
+    pub fn rank_of(&self, pe: usize) -> Option<usize> {
         match &self.order {
             Order::Strided {
                 start,
@@ -105,13 +105,13 @@ impl Group {
     }
 
     /// The world's numbers, in the team's order.
-    pub(crate) fn pes(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+    pub fn pes(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.len()).map(|rank| self.pe(rank))
     }
 
     /// The members from `start` on, each `stride` after the one before; none if this PE is not among
     /// them. An error, in words, where that leaves the team.
-    pub(crate) fn strided(
+    pub fn strided(
         &self,
         start: usize,
         stride: isize,
@@ -151,7 +151,7 @@ impl Group {
 
     /// The members of these ranks, in this order; none if this PE is not among them. An error, in
     /// words, where that leaves the team or names one twice.
-    pub(crate) fn listed(&self, listed: &[usize]) -> Result<Option<Group>, String> {
+    pub fn listed(&self, listed: &[usize]) -> Result<Option<Group>, String> {
         let len = self.len();
         if listed.is_empty() {
             return Err("a team has one PE at least".into());

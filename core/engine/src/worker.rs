@@ -56,7 +56,12 @@ impl fmt::Debug for Worker {
 impl Worker {
     /// A worker with these peers and lanes; `tracks_stores` unless it ignores the PE's own stores.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, peers: PeerTable, mut lanes: Lanes, tracks_stores: bool) -> Self {
+    pub fn new(
+        engine: Arc<Engine>,
+        peers: PeerTable,
+        mut lanes: Lanes,
+        tracks_stores: bool,
+    ) -> Self {
         let number = engine.workers.fetch_add(1, Ordering::Relaxed);
         lanes.trace(engine.trace.as_ref(), number);
         Worker {
@@ -79,7 +84,9 @@ impl Worker {
         let state = &mut *self.state;
         let replies = &self.engine.pending_replies;
         // A reply may still arrive by its lanes.
-        state.lanes.close(completed && !replies.has_any_of(state.number));
+        state
+            .lanes
+            .close(completed && !replies.has_any_of(state.number));
         replies.end(state.number);
     }
 }

@@ -16,8 +16,9 @@ use crate::error::{Error, Result};
 use crate::heap::{ALIGN, Heap, MAX_ALIGN, Placement};
 use crate::options::NicAtomics;
 use crate::place::placed;
-use crate::sym::{NIC, Sym};
+use crate::sym::Sym;
 use crate::world::World;
+use oxshmem_engine::memory::target::NIC;
 
 const HOST: MemoryKind = MemoryKind::Host;
 
@@ -79,7 +80,7 @@ impl World {
     /// Ends the registrations of an allocation that failed: keeps so many extents, by rail.
     fn deregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
         if self.inner.growth(kind).extents.is_some() {
-            self.heap(kind).deregister(&self.shared.rails, keep);
+            self.heap(kind).deregister(&self.worker.engine.rails, keep);
         }
     }
 
@@ -222,11 +223,11 @@ impl World {
                 size_of::<T>()
             )
         };
-        let _traced = self.traced(call);
-        self.shared.sync_area.record(signature, words);
+        let _traced = self.worker.traced(call);
+        self.pe.sync_area.record(signature, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let tag = match kind {
-            MemoryKind::Host => self.tag,
+            MemoryKind::Host => self.worker.tag,
             _ => self.gpu_tag(),
         };
         if bytes == Some(0) {
@@ -249,7 +250,8 @@ impl World {
         let bytes = bytes.unwrap_or(0);
         let fill = |placement: Placement| {
             if zero {
-                let block = Sym::<u8>::new(self.tag, OWN, placement.offset(), bytes as usize);
+                let block =
+                    Sym::<u8>::new(self.worker.tag, OWN, placement.offset(), bytes as usize);
                 self.own(block).zero();
             }
         };
@@ -268,7 +270,7 @@ impl World {
         heap.blocks.insert(placement.offset(), block);
         drop(heap);
         // The block table is the same everywhere by now, whatever becomes of this.
-        self.make_gpu_data_visible()?;
+        self.worker.make_gpu_data_visible()?;
         Ok(Sym::new(tag, generation, placement.offset(), len))
     }
 
@@ -276,7 +278,7 @@ impl World {
     pub(crate) fn allocate_own(&self, call: &'static str, bytes: usize) -> Result<Sym<u8>> {
         let block = self.allocate::<u8>(HOST, call, bytes, ALIGN as usize, Hints::NONE, false)?;
         self.heap(HOST).blocks.end(block.offset());
-        Ok(Sym::new(self.tag, OWN, block.offset(), bytes))
+        Ok(Sym::new(self.worker.tag, OWN, block.offset(), bytes))
     }
 
     /// Frees a block on every PE. Collective; begins with a barrier, and then releases (M10). An
@@ -294,13 +296,13 @@ impl World {
 
     fn free_inner<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
-        let _traced = self.traced(CALL);
+        let _traced = self.worker.traced(CALL);
         let signature = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
             .and(u64::from(sym.tag() & 1));
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
-        self.shared.sync_area.record(signature, words);
+        self.pe.sync_area.record(signature, words);
         let kind = self.kind_of(sym);
         if sym.bytes() == 0 && kind.is_some() {
             return Ok(());
@@ -311,7 +313,7 @@ impl World {
         heap.blocks.end(sym.offset());
         heap.free(sym.offset());
         drop(heap);
-        self.make_gpu_data_visible()
+        Ok(self.worker.make_gpu_data_visible()?)
     }
 
     /// The live block that `sym` names whole.
@@ -335,14 +337,14 @@ impl World {
 
     fn realloc_inner<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
         const CALL: &str = "realloc";
-        if sym.bytes() == 0 && sym.tag() == self.tag {
+        if sym.bytes() == 0 && sym.tag() == self.worker.tag {
             return self.allocate(HOST, CALL, len, ALIGN as usize, Hints::NONE, false);
         }
         if len.saturating_mul(size_of::<T>()) == 0 {
             self.free(sym)?;
-            return Ok(Sym::new(self.tag, OWN, 0, 0));
+            return Ok(Sym::new(self.worker.tag, OWN, 0, 0));
         }
-        let _traced = self.traced(CALL);
+        let _traced = self.worker.traced(CALL);
         let signature = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
@@ -355,7 +357,7 @@ impl World {
                 sym.offset()
             )
         };
-        self.shared.sync_area.record(signature, words);
+        self.pe.sync_area.record(signature, words);
         let block = self
             .own_in_host_memory(CALL, sym)
             .and_then(|_| self.whole_block(CALL, sym));
@@ -390,8 +392,8 @@ impl World {
         let fill = |placement: Placement| {
             if let Placement::New(offset) = placement {
                 let kept = sym.bytes().min(bytes as usize);
-                let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
-                let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
+                let to = Sym::<u8>::new(self.worker.tag, OWN, offset, kept);
+                let from = Sym::<u8>::new(self.worker.tag, OWN, sym.offset(), kept);
                 self.own(to).copy_from_span(self.own(from), kept);
             }
         };
@@ -407,7 +409,12 @@ impl World {
             ..block
         };
         heap.blocks.insert(placement.offset(), block);
-        Ok(Sym::new(self.tag, generation, placement.offset(), len))
+        Ok(Sym::new(
+            self.worker.tag,
+            generation,
+            placement.offset(),
+            len,
+        ))
     }
 }
 

@@ -6,15 +6,19 @@
 //! when the value is there (M16); the others may still be in flight (M17, M19).
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::atomic_request::AtomicRequest;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::{Access, Type};
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::{AtomicOp, Width};
 
-use crate::lane::{AccessPath, AtomicRequest};
-use crate::mapped::HostMemory;
-use crate::order::conflict::{Access, Type};
-use crate::order::{FenceSite, OpKind};
+use crate::context::Context;
+use crate::error::Result;
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::{Context, Result, Sym};
+use crate::sym::Sym;
 
 mod sealed {
     pub trait Word: bytemuck::Pod {
@@ -392,7 +396,7 @@ impl Context<'_> {
         pe: usize,
         in_flight: bool,
     ) -> Option<u64> {
-        let span = self.peers.word(on, pe).filter(|_| !on.is_empty())?;
+        let span = self.worker.peers.word(on, pe).filter(|_| !on.is_empty())?;
         // An atomic that gives a value orders later reads behind it (M20); on x86 that costs nothing.
         let site = if in_flight {
             FenceSite::Nothing
@@ -401,7 +405,7 @@ impl Context<'_> {
         };
         let old = span.rmw_word(T::WIDTH, op, operands, site);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
         }
         Some(old)
     }
@@ -438,22 +442,22 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self.access_path(call, OpKind::Atomic, on, pe)? {
+        match self.worker.access_path(call, OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
-                let reads_in_order = !in_flight && self.ordered;
+                let reads_in_order = !in_flight && self.worker.ordered;
                 let site = if reads_in_order {
                     FenceSite::Fetch
                 } else {
                     FenceSite::Nothing
                 };
                 let old = word.rmw_word(T::WIDTH, op, request.operands(), site);
-                self.peers.mark_dirty_any();
+                self.worker.peers.mark_dirty_any();
                 Ok(old)
             }
-            AccessPath::Lane(endpoint, remote) => {
-                self.lane_amo(call, endpoint, remote, request, !in_flight)
-            }
-            AccessPath::Staged(remote) => self.staged_atomic(call, remote, request),
+            AccessPath::Lane(endpoint, remote) => Ok(self
+                .worker
+                .lane_amo(call, endpoint, remote, request, !in_flight)?),
+            AccessPath::Staged(remote) => Ok(self.worker.staged_atomic(call, remote, request)?),
         }
     }
 }

@@ -11,7 +11,8 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 use crate::live_block_cache::Live;
-use crate::sym::{NIC, Sym};
+use crate::sym::Sym;
+use oxshmem_engine::memory::target::NIC;
 
 /// The generation of permanent memory that is the library's own.
 pub(crate) const OWN: u32 = 0;

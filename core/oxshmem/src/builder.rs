@@ -8,21 +8,27 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::engine::Engine;
+use oxshmem_engine::gpu::memory::GpuMemory;
+use oxshmem_engine::memory::registrations::Registrations;
+use oxshmem_engine::memory::target::Target;
+use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_transport::{Memory, Transport};
 
 use crate::config::{Atomics, Config, MemoryModel};
 use crate::context::Context;
 use crate::error::Result;
-use crate::gpu::GpuMemory;
 use crate::live_block_cache::LiveBlockCache;
 use crate::options::{MakeGpuMemory, Overrides, ProgramMemory};
-use crate::order::FenceSite;
-use crate::place;
-use crate::register::Registrations;
-use crate::report;
-use crate::setup::{self, Setup};
-use crate::shared::Shared;
-use crate::stats::Target;
+use crate::pe_state::PeState;
+use crate::setup;
+use crate::setup::Setup;
+use crate::stats::Stats;
+use oxshmem_engine::call_site;
+use oxshmem_engine::call_site::hide;
+use oxshmem_engine::report;
+
+use crate::stats;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_teardown::GpuTeardown;
 use crate::world::{Inner, World};
@@ -223,7 +229,7 @@ impl Builder {
     /// Joins the job. Collective over its PEs.
     pub fn join(self) -> Result<World> {
         if self.without_places {
-            place::hide();
+            call_site::hide();
         }
         let (mut config, warnings) = Config::from_environment()?;
         if let Some(bytes) = self.heap_limit {
@@ -240,7 +246,7 @@ impl Builder {
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
         config.trace = self.trace.or(config.trace);
-        config.stats = self.stats.map(Target::File).or(config.stats);
+        config.stats = self.stats.map(stats::Target::File).or(config.stats);
         let overrides = Overrides {
             bootstrap: self.bootstrap,
             transports: self.transports,
@@ -310,58 +316,68 @@ fn assemble(setup: Setup) -> World {
             .map(|streams| GpuTeardown::new(streams, access, &rails));
         (streams, teardown)
     };
-    let shared = Shared {
+    let stats = setup.stats.map(Arc::new);
+    let engine = Engine {
         me: membership.me(),
         bootstrap: membership.bootstrap,
+        #[cfg(feature = "cuda")]
+        gpu_teardown: teardown.map(|teardown| Box::new(teardown) as _),
+        #[cfg(not(feature = "cuda"))]
+        gpu_teardown: None,
         rails,
         own: host.own,
-        limit: host.limit,
-        contexts: AtomicU64::new(0),
-        liveness: Arc::clone(peers.table.liveness()),
-        report_lost: handlers.report_lost,
-        spin: setup.spins.spin,
-        lane_spin: setup.spins.lane_spin,
-        oversubscribed: setup.spins.oversubscribed,
-        progress_hook: OnceLock::new(),
-        fences_always_slow: peers.fences_always_slow,
-        requests: handlers.requests,
-        long_waits: handlers.long_waits,
-        broken_locks: handlers.broken_locks,
-        pending_replies: host.parts.pending_replies,
-        #[cfg(feature = "cuda")]
-        gpu_streams,
-        #[cfg(feature = "cuda")]
-        _leaving: teardown,
-        bounce_pool: host.parts.bounce_pool,
-        sync_area: host.parts.sync_area,
-        registered: Registrations::default(),
-        live_blocks: LiveBlockCache::default(),
-        heap_changes: Arc::clone(host.heap.blocks.changes()),
-        heap: Mutex::new(host.heap),
         gpu: gpu
             .heap
             .on_gpu_at()
             .map(|(base, limit)| (AtomicPtr::new(base.as_ptr()), limit)),
-        gpu_heap: Mutex::new(gpu.heap),
+        routes: peers.routes,
+        registered: Registrations::default(),
+        bounce_pool: host.parts.bounce_pool,
         gpu_flushes: gpu.flushes,
         stage: gpu.stage,
         staging_lock: Mutex::new(()),
+        liveness: Arc::clone(peers.table.liveness()),
+        report_lost: handlers.report_lost,
+        requests: handlers.requests,
+        pending_replies: host.parts.pending_replies,
+        spin: setup.spins.spin,
+        lane_spin: setup.spins.lane_spin,
+        oversubscribed: setup.spins.oversubscribed,
+        timeout: setup.config.timeout,
+        progress_hook: OnceLock::new(),
+        long_waits: handlers.long_waits,
+        wait_observer: stats.clone().map(Stats::wait_observer),
+        is_ordered: setup.config.model == MemoryModel::Ordered,
+        fences_always_slow: peers.fences_always_slow,
+        untracked_stores: Arc::default(),
+        is_checked: setup.config.check,
+        shadow: host.parts.shadow.map(Target::from),
         simulation: peers.test_hooks.simulation,
         schedule: peers.test_hooks.schedule,
         disabled_fence: peers.test_hooks.disabled_fence,
-        untracked_stores: Arc::default(),
-        shadow: host.parts.shadow,
+        workers: AtomicU64::new(0),
+        trace: setup.trace,
+    };
+    let pe = PeState {
+        engine: Arc::new(engine),
+        limit: host.limit,
+        broken_locks: handlers.broken_locks,
+        sync_area: host.parts.sync_area,
+        heap_changes: Arc::clone(host.heap.blocks.changes()),
+        heap: Mutex::new(host.heap),
+        live_blocks: LiveBlockCache::default(),
+        gpu_heap: Mutex::new(gpu.heap),
         mailbox: host.parts.mailbox,
         statics: host.parts.statics,
         program: host.program,
-        routes: peers.routes,
         visibility: setup.visibility,
         config: setup.config,
         hosts: setup.hosts,
-        trace: setup.trace,
-        stats: setup.stats,
+        #[cfg(feature = "cuda")]
+        gpu_streams,
+        stats,
     };
-    let context = Context::default(Arc::new(shared), peers.table, peers.lanes);
+    let context = Context::default(Arc::new(pe), peers.table, peers.lanes);
     let growths = [host.growth, gpu.growth];
     let inner = Inner::new(growths, setup.nic_atomics, membership.linger);
     World::new(setup.services, context, inner)
@@ -381,7 +397,7 @@ fn log_world(world: &World) {
     // Routes in words, the first PE of each, and their numbers of PEs.
     let mut routes: Vec<(String, usize, usize)> = Vec::new();
     for pe in (0..pes).filter(|pe| *pe != world.my_pe()) {
-        let Some(route) = world.shared.routes.get(pe) else {
+        let Some(route) = world.worker.engine.routes.get(pe) else {
             continue;
         };
         let name = route.transport.unwrap_or("no transport");

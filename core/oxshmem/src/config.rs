@@ -6,16 +6,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oxshmem_engine::route::nic_filter::Nics;
+use oxshmem_engine::route::rules::Rules;
 use oxshmem_heap::HugePages;
 use oxshmem_transport::Variable;
 use tracing_subscriber::filter::Targets;
 
 use crate::collectives::select::Choices;
 use crate::error::{Error, Result};
-use crate::log;
-use crate::registry::{self, Spec};
-use crate::route::{Nics, Rules};
+use crate::registry::spec::Spec;
 use crate::stats::Target;
+use crate::{log, registry};
 
 /// The published memory model whose order a world keeps (M20, M21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

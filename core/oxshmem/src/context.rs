@@ -1,28 +1,26 @@
 //! Contexts: sequences of operations, each ordered and completed independently of the others.
 
-mod options;
-mod session;
+pub(crate) mod options;
+pub(crate) mod session;
 #[cfg(test)]
 mod tests;
-mod threads;
+pub(crate) mod threads;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use self::options::ContextOptions;
-pub use self::session::Session;
-pub use self::threads::{LockedContext, SharedContext};
-use crate::config::MemoryModel;
-use crate::lane::Lanes;
-use crate::order::conflict::Entered;
-use crate::peer::PeerTable;
+use oxshmem_engine::lane::lanes::Lanes;
+use oxshmem_engine::peer::table::PeerTable;
+use oxshmem_engine::worker::Worker;
+
+use crate::context::options::ContextOptions;
+use crate::context::session::Session;
+use crate::error::{Error, Result};
+use crate::pe_state::PeState;
 use crate::place::placed;
-use crate::shared::Shared;
-use crate::{Error, Result, report};
+use oxshmem_engine::report;
 
 /// A sequence of operations with a fence and quiet of its own (M17, M19): neither orders or completes
 /// operations of other contexts. Made by [`create_context`](Self::create_context); a
@@ -107,31 +105,21 @@ use crate::{Error, Result, report};
 /// ```
 pub struct Context<'w> {
     // No interior mutability outside boxes: so the compiler may keep these fields in registers in a loop.
-    pub(crate) peers: PeerTable,
-    pub(crate) tag: u32,
-    pub(crate) ordered: bool,
+    /// The operations. Dropped before `pe`: the default context has left its lanes there.
+    pub(crate) worker: Worker,
     me: usize,
-    /// Whether plain stores may be in flight that no call has noted. None with
-    /// [`NOSTORE`](ContextOptions::NOSTORE): such a context ignores the PE's own stores.
-    pub(crate) untracked_stores: Option<Arc<AtomicBool>>,
-    /// Dropped before `shared`: the default context has left its lanes there.
-    pub(crate) state: Box<State>,
-    pub(crate) shared: Arc<Shared>,
+    state: Box<State>,
+    pub(crate) pe: Arc<PeState>,
     /// The PEs by their numbers in the world, where the context numbers them otherwise.
     members: Option<Arc<[u32]>>,
     world: PhantomData<&'w ()>,
 }
 
-/// The state that inlined operations on mapped peers do not read. On cache lines that no other thread writes.
+/// The state of a context that its operations do not read. On cache lines that no other thread writes.
 #[repr(align(128))]
-pub(crate) struct State {
-    /// The context's number among those of this PE; the default one's is 0.
-    pub number: u64,
-    pub lanes: Lanes,
-    /// The entries of checked mode for this context's operations.
-    pub entered: RefCell<Entered>,
+struct State {
     /// State of the context's random sequence; never 0.
-    pub random: Cell<u64>,
+    random: Cell<u64>,
     /// The session that the program has begun, if any.
     session: Cell<Option<Session>>,
     /// Whether it has reported how it ended.
@@ -141,9 +129,9 @@ pub(crate) struct State {
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("number", &self.state.number)
+            .field("number", &self.worker.state.number)
             .field("pe", &self.me)
-            .field("pes", &self.peers.len())
+            .field("pes", &self.worker.peers.len())
             .finish_non_exhaustive()
     }
 }
@@ -189,21 +177,28 @@ impl<'w> Context<'w> {
         members: Option<&Arc<[u32]>>,
         options: ContextOptions,
     ) -> Result<Context<'c>> {
-        let shared = Arc::clone(&self.shared);
+        let engine = &self.pe.engine;
         let me = match members {
-            None => shared.me,
+            None => engine.me,
             Some(members) => {
-                let me_in_team = members.iter().position(|&pe| pe as usize == shared.me);
+                let me_in_team = members.iter().position(|&pe| pe as usize == engine.me);
                 me_in_team.ok_or_else(|| Error::Argument {
                     call: "create_context",
                     what: "this PE is no member of the team; only members make its contexts".into(),
                 })?
             }
         };
-        let lanes = Lanes::open(&shared.rails, shared.n_pes(), shared.fences_always_slow)?;
-        let peers = self.peers.of_context(members);
+        let lanes = Lanes::open(&engine.rails, engine.n_pes(), engine.fences_always_slow)?;
+        let peers = self.worker.peers.of_context(members);
+        let tracks_stores = !options.has(ContextOptions::NOSTORE);
+        let worker = Worker::new(Arc::clone(engine), peers, lanes, tracks_stores);
         let members = members.cloned();
-        Ok(Context::with(shared, peers, lanes, (me, members), options))
+        Ok(Context::with(Arc::clone(&self.pe), worker, (me, members)))
+    }
+
+    /// The state of the context's random sequence.
+    pub(crate) fn random_state(&self) -> &Cell<u64> {
+        &self.state.random
     }
 
     /// Whether its numbers for the PEs are the world's.
@@ -212,40 +207,23 @@ impl<'w> Context<'w> {
     }
 
     /// The default one.
-    pub(crate) fn default(shared: Arc<Shared>, peers: PeerTable, lanes: Lanes) -> Self {
-        let me = shared.me;
-        Self::with(shared, peers, lanes, (me, None), ContextOptions::NONE)
+    pub(crate) fn default(pe: Arc<PeState>, peers: PeerTable, lanes: Lanes) -> Self {
+        let me = pe.engine.me;
+        let worker = Worker::new(Arc::clone(&pe.engine), peers, lanes, true);
+        Self::with(pe, worker, (me, None))
     }
 
-    fn with(
-        shared: Arc<Shared>,
-        peers: PeerTable,
-        mut lanes: Lanes,
-        (me, members): (usize, Option<Arc<[u32]>>),
-        options: ContextOptions,
-    ) -> Self {
-        let number = shared.contexts.fetch_add(1, Ordering::Relaxed);
-        lanes.trace(shared.trace.as_ref(), number);
-        let seed = shared.config.seed ^ number.wrapping_mul(0x5851_f42d_4c95_7f2d);
+    fn with(pe: Arc<PeState>, worker: Worker, (me, members): (usize, Option<Arc<[u32]>>)) -> Self {
+        let seed = pe.config.seed ^ worker.state.number.wrapping_mul(0x5851_f42d_4c95_7f2d);
         Context {
-            tag: peers.tag(),
-            peers,
-            ordered: shared.config.model == MemoryModel::Ordered,
-            me,
-            untracked_stores: if options.has(ContextOptions::NOSTORE) {
-                None
-            } else {
-                Some(Arc::clone(&shared.untracked_stores))
-            },
             state: Box::new(State {
-                number,
-                lanes,
-                entered: RefCell::default(),
-                random: Cell::new(random_start(seed, shared.me as u32)),
+                random: Cell::new(random_start(seed, pe.engine.me as u32)),
                 session: Cell::new(None),
                 ended: false,
             }),
-            shared,
+            worker,
+            me,
+            pe,
             members,
             world: PhantomData,
         }
@@ -264,7 +242,7 @@ impl<'w> Context<'w> {
     #[inline]
     #[must_use]
     pub fn n_pes(&self) -> usize {
-        self.peers.len()
+        self.worker.peers.len()
     }
 
     /// The number in the world of a PE of this context's.
@@ -275,20 +253,11 @@ impl<'w> Context<'w> {
         }
     }
 
-    pub(crate) fn own_base(&self) -> NonNull<u8> {
-        self.shared.own.base()
-    }
-
     /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14): all of them are for the program's blocks. The
     /// library's own part comes on top.
     #[must_use]
     pub fn heap_limit(&self) -> usize {
-        self.shared.limit
-    }
-
-    /// Bytes of each PE's symmetric memory on its host: the bound of every offset.
-    pub(crate) fn own_len(&self) -> usize {
-        self.shared.own.len()
+        self.pe.limit
     }
 
     /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is
@@ -307,22 +276,18 @@ impl<'w> Context<'w> {
     /// The context ends; `completed` says whether all that it has issued has.
     fn end(&mut self, completed: &Result<()>) {
         if let Err(error) = completed {
-            self.end_lanes(error);
+            self.worker.end_lanes(error);
         }
-        let state = &mut *self.state;
-        state.ended = true;
-        // A reply may still arrive by its lanes.
-        let completed = completed.is_ok() && !self.shared.pending_replies.has_any_of(state.number);
-        state.lanes.close(completed);
-        self.shared.pending_replies.end(state.number);
+        self.state.ended = true;
+        self.worker.close(completed.is_ok());
     }
 }
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
-        if self.state.number == 0 {
+        if self.worker.state.number == 0 {
             // A world that was not finalized waits for nobody.
-            self.state.lanes.retire();
+            self.worker.state.lanes.retire();
             return;
         }
         if self.state.ended {

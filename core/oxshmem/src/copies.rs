@@ -1,19 +1,24 @@
 //! Copies between this PE and another, of symmetric objects and slices on a GPU.
 
-mod local_operand;
+pub(crate) mod local_operand;
 #[cfg(feature = "cuda")]
-mod slice;
+pub(crate) mod slice;
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::Access;
+use oxshmem_engine::order::op_set::OpKind;
 
-pub(crate) use self::local_operand::LocalOperand;
-pub use self::local_operand::{CopySource, CopyTarget};
-use crate::lane::{AccessPath, LocalBuffer};
-use crate::order::OpKind;
-use crate::order::conflict::Access;
+use crate::context::Context;
+use crate::copies::local_operand::CopySource;
+use crate::copies::local_operand::CopyTarget;
+use crate::copies::local_operand::LocalOperand;
+use crate::error::Result;
+use crate::nbi::Scope;
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::{Context, Result, Scope, Sym};
+use crate::sym::Sym;
 
 /// Bytes of each part of a copy through a private buffer on the host.
 pub(crate) const HOST_CHUNK: usize = 1 << 20;
@@ -68,33 +73,43 @@ impl Context<'_> {
             Access::Get,
             src,
             src.len(),
-            self.shared.me,
+            self.worker.engine.me,
             nonblocking,
         )?;
         self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
         self.count(Kind::Put, dst, dst.bytes(), pe);
         let on_host = self.is_on_host(src);
-        let from = self.local_address(src);
-        match self.access_path(call, OpKind::Put, dst, pe)? {
+        let from = self.worker.local_address(src.into());
+        match self.worker.access_path(call, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) if on_host => {
                 span.copy_from_span(self.own(src), src.bytes());
-                self.peers.mark_dirty_any();
+                self.worker.peers.mark_dirty_any();
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
             // read, and which stays mapped as long as the world.
             AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
                 if nonblocking {
-                    self.lane_put_nbi(call, endpoint, remote, LocalBuffer::at(from, src.bytes()))
+                    Ok(self.worker.lane_put_nbi(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(from, src.bytes()),
+                    )?)
                 } else {
-                    self.lane_put(call, endpoint, remote, LocalBuffer::at(from, src.bytes()))
+                    Ok(self.worker.lane_put(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(from, src.bytes()),
+                    )?)
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
             AccessPath::Staged(remote) if on_host => unsafe {
-                self.staged_put(call, remote, from, src.bytes())
+                Ok(self.worker.staged_put(call, remote, from, src.bytes())?)
             },
-            _ => self.copy_via_host(call, (dst, pe), (src, self.shared.me)),
+            _ => self.copy_via_host(call, (dst, pe), (src, self.worker.engine.me)),
         }
     }
 
@@ -121,12 +136,12 @@ impl Context<'_> {
             Access::Put,
             dst,
             dst.len(),
-            self.shared.me,
+            self.worker.engine.me,
             nonblocking,
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
-        let path = self.access_path(call, OpKind::Put, src, pe)?;
+        let path = self.worker.access_path(call, OpKind::Put, src, pe)?;
         self.get_by(call, path, dst, (src, pe), nonblocking)
     }
 
@@ -140,11 +155,11 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let on_host = self.is_on_host(dst);
-        let into = self.local_address(dst);
+        let into = self.worker.local_address(dst.into());
         match path {
             AccessPath::Mapped(span) if on_host => {
                 self.own(dst).copy_from_span(span, src.bytes());
-                self.peers.mark_dirty_any();
+                self.worker.peers.mark_dirty_any();
                 self.order_read_slow(span);
                 Ok(())
             }
@@ -152,16 +167,26 @@ impl Context<'_> {
             // write, and which stays mapped as long as the world.
             AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
                 if nonblocking {
-                    self.lane_get_nbi(call, endpoint, remote, LocalBuffer::at(into, src.bytes()))
+                    Ok(self.worker.lane_get_nbi(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(into, src.bytes()),
+                    )?)
                 } else {
-                    self.lane_get(call, endpoint, remote, LocalBuffer::at(into, src.bytes()))
+                    Ok(self.worker.lane_get(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(into, src.bytes()),
+                    )?)
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
             AccessPath::Staged(remote) if on_host => unsafe {
-                self.staged_get(call, remote, into, src.bytes())
+                Ok(self.worker.staged_get(call, remote, into, src.bytes())?)
             },
-            _ => self.copy_via_host(call, (dst, self.shared.me), (src, pe)),
+            _ => self.copy_via_host(call, (dst, self.worker.engine.me), (src, pe)),
         }
     }
 
@@ -180,8 +205,8 @@ impl Context<'_> {
             |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, to),
         )?;
         // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
-        if to == self.shared.me && !self.is_on_host(dst) {
-            self.make_own_gpu_visible(call)
+        if to == self.worker.engine.me && !self.is_on_host(dst) {
+            Ok(self.worker.make_own_gpu_visible(call)?)
         } else {
             Ok(())
         }

@@ -5,8 +5,12 @@
 
 use bytemuck::Pod;
 
-use crate::wait_until::wait_word;
-use crate::{Cmp, Context, Result, SharedContext, SignalOp, Sym};
+use crate::SignalOp;
+use crate::context::Context;
+use crate::context::threads::SharedContext;
+use crate::error::Result;
+use crate::sym::Sym;
+use crate::wait_until::{Cmp, wait_word};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe` and counts it there: once the count has it, the

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::forgetful;
+use oxshmem_engine::error::Error as EngineError;
+use oxshmem_engine::peer::forgetful;
 
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -309,6 +310,79 @@ impl From<oxshmem_bootstrap::Error> for Error {
                 what: format!("what it tells of itself ({why})"),
             },
             other => Error::Bootstrap(other),
+        }
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Argument { call, what } => Error::Argument { call, what },
+            EngineError::Deadlock {
+                call,
+                me,
+                whom,
+                what,
+            } => Error::Deadlock {
+                call,
+                me,
+                whom,
+                what,
+            },
+            EngineError::Foreign { call } => Error::Foreign { call },
+            EngineError::Conflict { call, what } => Error::Conflict { call, what },
+            EngineError::FailedElsewhere { call, pe, why } => {
+                Error::FailedElsewhere { call, pe, why }
+            }
+            EngineError::PeerLost { call, pe } => Error::PeerLost { call, pe },
+            EngineError::Timeout {
+                call,
+                me,
+                whom,
+                what,
+                waited,
+                limit,
+            } => Error::Timeout {
+                call,
+                me,
+                whom,
+                what,
+                waited,
+                limit,
+            },
+            EngineError::Unreachable {
+                call,
+                from,
+                pe,
+                why,
+            } => Error::Unreachable {
+                call,
+                from,
+                pe,
+                why,
+            },
+            EngineError::Unsupported {
+                call,
+                transport,
+                pe,
+                what,
+            } => Error::Unsupported {
+                call,
+                transport,
+                pe,
+                what,
+            },
+            EngineError::LaneFailed {
+                call,
+                transport,
+                why,
+            } => Error::LaneFailed {
+                call,
+                transport,
+                why,
+            },
+            EngineError::Bootstrap(error) => Error::Bootstrap(error),
+            EngineError::Transport(error) => Error::Transport(error),
         }
     }
 }

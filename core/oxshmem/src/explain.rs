@@ -1,6 +1,7 @@
 //! A world's routes, put into words on demand.
 
-use super::{Route, RouteExplanation};
+use oxshmem_engine::route::table::{Route, RouteExplanation};
+
 use crate::error::{Error, Result};
 use crate::world::World;
 
@@ -9,7 +10,7 @@ impl World {
     /// keeps them.
     #[must_use]
     pub fn routes(&self) -> Vec<Route> {
-        let routes = &self.shared.routes;
+        let routes = &self.worker.engine.routes;
         (0..self.n_pes()).filter_map(|pe| routes.get(pe)).collect()
     }
 
@@ -20,10 +21,14 @@ impl World {
     ///
     /// [`Error::NoSuchPe`].
     pub fn explain(&self, pe: usize) -> Result<RouteExplanation> {
-        self.shared.routes.explain(pe).ok_or(Error::NoSuchPe {
-            call: "explain",
-            pe,
-            size: self.n_pes(),
-        })
+        self.worker
+            .engine
+            .routes
+            .explain(pe)
+            .ok_or(Error::NoSuchPe {
+                call: "explain",
+                pe,
+                size: self.n_pes(),
+            })
     }
 }

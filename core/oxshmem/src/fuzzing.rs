@@ -1,7 +1,8 @@
 //! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
 
+use oxshmem_engine::am::request::AmRequest;
+
 use crate::config::{Config, variables};
-use crate::service::AmRequest;
 
 /// An atomic that another PE asks for.
 pub fn active_message(bytes: &[u8]) {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::control::message::Message;
 
-use crate::control::Message;
-use crate::report;
+use oxshmem_engine::report;
 
 /// Time limit for the messages to the other PEs.
 const SEND_DEADLINE: Duration = Duration::from_secs(1);

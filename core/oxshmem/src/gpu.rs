@@ -3,23 +3,17 @@
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
-mod flush;
-mod memory;
-pub(crate) mod stage_request;
-pub(crate) mod staging_server;
 
 use bytemuck::Pod;
+use oxshmem_engine::control::message::ControlRequest;
+use oxshmem_engine::gpu::staging_server::Slots;
+use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_transport::MemoryKind;
 
-pub(crate) use self::flush::GpuFlushes;
-pub use self::memory::{GpuAccess, GpuMemory};
-use self::staging_server::Slots;
 use crate::context::Context;
-use crate::control::ControlRequest;
 use crate::error::Result;
-use crate::order::FenceSite;
+use crate::pe_state::PeState;
 use crate::place::placed;
-use crate::shared::Shared;
 use crate::sym::Sym;
 use crate::world::World;
 
@@ -41,8 +35,8 @@ impl World {
     pub(crate) fn open_stage(&self) -> Result<()> {
         let limit = self.heap_limit();
         let all = self.allocate_own("init", Slots::all(limit))?;
-        self.shared.stage.open(Slots {
-            start: all.offset(),
+        self.worker.engine.stage.open(Slots {
+            area: all.into(),
             bytes: Slots::size(limit),
         });
         Ok(())
@@ -59,6 +53,6 @@ impl Context<'_> {
     /// The tag of handles that name GPU memory. Worlds' own tags are even.
     #[inline(always)]
     pub(crate) fn gpu_tag(&self) -> u32 {
-        self.tag | 1
+        self.worker.tag | 1
     }
 }

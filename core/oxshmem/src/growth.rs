@@ -7,12 +7,12 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use oxshmem_bootstrap::{HexBytes, exchange};
+use oxshmem_engine::lane::rail::Rail;
 use oxshmem_transport::{MemoryKind, RegionId};
 
 use crate::collectives::signature::CallSignature;
 use crate::error::{Error, Result};
-use crate::lane::Rail;
-use crate::setup::DESCRIPTOR_DEADLINE;
+use crate::setup::wireup::DESCRIPTOR_DEADLINE;
 use crate::world::World;
 
 /// The region number and key of a registered extent, for other PEs.
@@ -41,7 +41,7 @@ fn keys_from(rails: &[Arc<Rail>], kind: MemoryKind, first: usize) -> Vec<(String
 impl World {
     /// The number of a heap's extents that are registered, by rail.
     pub(crate) fn registered_extents(&self, kind: MemoryKind) -> Vec<usize> {
-        let rails = self.shared.rails.iter();
+        let rails = self.worker.engine.rails.iter();
         rails
             .map(|rail| rail.registered_heap(kind).regions().len())
             .collect()
@@ -49,7 +49,7 @@ impl World {
 
     /// Registers the memory that a heap has grown into. If that fails, the caller takes it back with all other PEs.
     pub(crate) fn register_growth(&self, kind: MemoryKind) -> Result<()> {
-        self.heap(kind).register(&self.shared.rails)
+        self.heap(kind).register(&self.worker.engine.rails)
     }
 
     /// Exchanges the keys of the extents that every PE has registered. Collective. Does nothing if the heap has not grown into
@@ -78,9 +78,10 @@ impl World {
 
     /// Imports all PEs' extents from the number `first` on. Collective.
     fn exchange_extents(&self, kind: MemoryKind, first: usize) -> Result<()> {
-        let rails = &self.shared.rails;
+        let rails = &self.worker.engine.rails;
         let mine = keys_from(rails, kind, first);
-        let all: Vec<Vec<(String, Vec<ExtentKey>)>> = exchange(&*self.shared.bootstrap, &mine)?;
+        let all: Vec<Vec<(String, Vec<ExtentKey>)>> =
+            exchange(&*self.worker.engine.bootstrap, &mine)?;
         for rail in rails.iter().filter(|rail| grows(rail, kind)) {
             let mut descriptors = self.share_descriptors(rail, kind, first)?;
             for peer in rail.registered_heap(kind).imported().iter() {
@@ -121,7 +122,7 @@ impl World {
         let regions = pieces.regions();
         let new = regions.iter().skip(first);
         let mine: Vec<BorrowedFd<'_>> = new.filter_map(|region| region.descriptor()).collect();
-        let bootstrap = &self.shared.bootstrap;
+        let bootstrap = &self.worker.engine.bootstrap;
         let shared = bootstrap.share_descriptors(&among, &mine, DESCRIPTOR_DEADLINE)?;
         Ok(among.iter().copied().zip(shared).collect())
     }

@@ -9,6 +9,9 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::simulated::HostSpan;
+use oxshmem_engine::memory::target::Target;
+use oxshmem_engine::order::conflict::Access;
 use oxshmem_transport::MemoryKind;
 
 use crate::blocks::{is_in, is_permanent};
@@ -16,10 +19,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::live_block_cache::Live;
-use crate::mapped::Span;
-use crate::order::OpKind;
-use crate::shared::Shared;
-use crate::simulated::HostSpan;
+use crate::pe_state::PeState;
 use crate::sym::Sym;
 
 impl Context<'_> {
@@ -32,7 +32,7 @@ impl Context<'_> {
         elements: usize,
         pe: usize,
     ) -> Result<usize> {
-        self.shared.check_object(self.tag, call, sym, elements)?;
+        self.pe.check_object(self.worker.tag, call, sym, elements)?;
         let Some(in_world) = self.in_world(pe) else {
             return Err(Error::NoSuchPe {
                 call,
@@ -40,18 +40,39 @@ impl Context<'_> {
                 size: self.n_pes(),
             });
         };
-        self.point();
+        self.worker.yield_point();
         Ok(in_world)
     }
 
-    /// [`Shared::check_own`], of this context's world.
+    /// The kind of memory that a handle of this world names, if it is one.
+    #[inline]
+    pub(crate) fn kind_of<T: Pod>(&self, sym: Sym<T>) -> Option<MemoryKind> {
+        sym.kind_in(self.worker.tag)
+    }
+
+    /// Checked mode's look at the first `elements` of an object: [`Worker::guard`].
+    pub(crate) fn guard<T: Pod>(
+        &self,
+        call: &'static str,
+        access: Access,
+        sym: Sym<T>,
+        elements: usize,
+        pe: usize,
+        in_flight: bool,
+    ) -> Result<()> {
+        let target = Target::from(sym);
+        let accessed = target.part(0, elements * size_of::<T>()).unwrap_or(target);
+        Ok(self.worker.guard(call, access, accessed, pe, in_flight)?)
+    }
+
+    /// [`PeState::check_own`], of this context's world.
     pub(crate) fn check_own<T: Pod>(
         &self,
         call: &'static str,
         sym: Sym<T>,
         elements: usize,
     ) -> Result<()> {
-        self.shared.check_own(self.tag, call, sym, elements)
+        self.pe.check_own(self.worker.tag, call, sym, elements)
     }
 
     /// Refuses two objects of one copy unless they have one length, and are the same object or do not overlap.
@@ -85,8 +106,7 @@ impl Context<'_> {
     /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
     #[inline(always)]
     pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
-        debug_assert_eq!(sym.tag(), self.tag);
-        self.shared.own(sym)
+        self.worker.own(sym)
     }
 
     /// [`own`](Self::own), refused in GPU memory, which the host cannot load (M4).
@@ -106,19 +126,9 @@ impl Context<'_> {
     pub(crate) fn is_on_host<T: Pod>(&self, sym: Sym<T>) -> bool {
         self.kind_of(sym) == Some(MemoryKind::Host)
     }
-
-    /// The address by which transports know this PE's own copy, together with its region's key. In GPU
-    /// memory it means nothing to the CPU, nor to transports that do not carry such memory.
-    pub(crate) fn local_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
-        let base = match &self.shared.gpu {
-            Some((base, _)) if sym.tag() != self.tag => base.load(Ordering::Relaxed),
-            _ => self.own_base().as_ptr(),
-        };
-        base.wrapping_add(sym.offset() as usize)
-    }
 }
 
-impl Shared {
+impl PeState {
     /// Refuses handles of other worlds than the one with this tag, and ranges that leave the object. Gives the
     /// kind of its memory.
     fn check_object<T: Pod>(
@@ -154,24 +164,11 @@ impl Shared {
         elements: usize,
     ) -> Result<()> {
         let kind = self.check_object(tag, call, sym, elements)?;
-        self.point();
+        self.engine.yield_point();
         match kind {
             MemoryKind::Host => Ok(()),
             _ => Err(on_gpu(call, sym)),
         }
-    }
-
-    /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
-    #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
-        let simulation = self.simulation.as_ref();
-        let (offset, bytes) = (sym.offset(), sym.bytes());
-        if let Some(span) = simulation.and_then(|s| s.at(OpKind::Put, self.me, offset, bytes)) {
-            return HostSpan::Simulated(span);
-        }
-        // SAFETY: by Sym's invariant the range lies within this PE's own heap, which is kept mapped whole.
-        let span = unsafe { Span::new(self.own.base().add(sym.offset() as usize), sym.bytes()) };
-        HostSpan::Mapped(span)
     }
 }
 
@@ -186,7 +183,7 @@ pub(crate) fn on_gpu<T: Pod>(call: &'static str, sym: Sym<T>) -> Error {
 
 impl Context<'_> {
     pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
-        self.shared.heap(kind)
+        self.pe.heap(kind)
     }
 
     /// Refuses handles of other worlds and of freed blocks.
@@ -207,7 +204,7 @@ impl Context<'_> {
     fn check_generation<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
         match self.kind_of(sym) {
             None => Err(Error::Foreign { call }),
-            Some(kind) => self.shared.check_live(kind, call, sym),
+            Some(kind) => self.pe.check_live(kind, call, sym),
         }
     }
 
@@ -215,8 +212,8 @@ impl Context<'_> {
     /// without a lock.
     #[inline]
     pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
-        let changes = &self.shared.heap_changes;
-        let cache = &self.shared.live_blocks;
+        let changes = &self.pe.heap_changes;
+        let cache = &self.pe.live_blocks;
         // Calls that end a block are collective: a program that names the block at the same time errs.
         let known = cache.find(changes.load(Ordering::Relaxed), &is);
         known.or_else(|| {
@@ -228,7 +225,7 @@ impl Context<'_> {
     }
 }
 
-impl Shared {
+impl PeState {
     /// Refuses handles of freed blocks of this kind of memory.
     pub(crate) fn check_live<T: Pod>(
         &self,

@@ -3,20 +3,21 @@
 //! The allocator goes through the same states on every PE, so a block has the same offset everywhere. An operation that cannot
 //! be done leaves the heap unchanged.
 
-mod backing;
+pub(crate) mod backing;
 
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use oxshmem_engine::gpu::memory::GpuMemory;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::extents::Extents;
 use oxshmem_heap::{Allocator, Segment};
 
-use self::backing::Backing;
 use crate::blocks::{Block, BlockTable};
 use crate::error::{Error, Result};
-use crate::gpu::GpuMemory;
-use crate::lane::{Extents, Rail};
+use crate::heap::backing::Backing;
 use crate::sym::Sym;
 
 /// The alignment of every block: a cache line, and enough for any type (M12).

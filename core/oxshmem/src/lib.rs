@@ -52,60 +52,47 @@ mod blocks;
 mod builder;
 mod collectives;
 mod config;
-mod conflict_check;
 mod context;
-mod control;
 mod copies;
 mod counter;
 mod error;
-mod forgetful;
-mod futex;
+mod explain;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod goodbye;
 mod gpu;
-mod group;
 mod growth;
 mod handle;
-mod hang;
 mod heap;
-mod lane;
 pub mod launch;
 mod live_block_cache;
 mod lock;
 mod log;
-mod mapped;
 mod nbi;
 mod options;
 mod order;
-mod park;
-mod peer;
+mod pe_state;
 mod place;
 mod primitive;
 mod ptr;
 mod raw;
 mod register;
 pub mod registry;
-mod report;
 mod rma;
-mod route;
-mod service;
 mod setup;
-mod shared;
 mod signal;
-mod simulated;
 mod statics;
 mod stats;
 #[cfg(feature = "cuda")]
 mod stream;
 mod strided;
+mod strided_get;
 mod sym;
 mod team;
 pub mod testing;
 mod topology;
 mod trace;
-mod wait;
 mod wait_until;
 mod world;
 
@@ -119,22 +106,29 @@ pub use collectives::{
     select::{CollectiveAlgorithm, CollectiveChoice},
 };
 pub use config::{Atomics, MemoryModel, variables};
-pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
-pub use copies::{CopySource, CopyTarget};
+pub use context::{
+    Context,
+    options::ContextOptions,
+    session::Session,
+    threads::{LockedContext, SharedContext},
+};
+pub use copies::local_operand::{CopySource, CopyTarget};
 pub use error::{Error, Result};
-pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
-pub use order::{FenceSite, Visibility};
+pub use order::Visibility;
+pub use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
+pub use oxshmem_engine::order::fence_site::FenceSite;
+pub use oxshmem_engine::route::reasons::RouteCandidate;
+pub use oxshmem_engine::route::table::{Route, RouteExplanation};
 pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
 pub use ptr::PeerPtr;
 pub use register::Registered;
 #[cfg(feature = "cuda")]
-pub use register::RegisteredGpu;
-pub use route::{Route, RouteCandidate, RouteExplanation};
+pub use register::gpu::RegisteredGpu;
 pub use signal::SignalOp;
 pub use statics::Static;
 #[cfg(feature = "cuda")]
-pub use stream::{GpuNumber, GpuView};
+pub use stream::{collectives::GpuNumber, slice::GpuView};
 pub use sym::Sym;
 pub use team::{
     Team, TeamConfig,

@@ -107,7 +107,8 @@ impl LiveBlockCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENTRIES, Live, LiveBlockCache, Ordering, SeqlockEntry};
+    use super::Ordering;
+    use crate::live_block_cache::{ENTRIES, Live, LiveBlockCache, SeqlockEntry};
 
     fn live(start: u64) -> Live {
         Live {

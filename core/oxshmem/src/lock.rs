@@ -9,25 +9,25 @@
 //! for all ([`broken`]). The first step swaps `last`, so that a PE to which that is refused (it has
 //! no such atomics there) leaves the lock as it was.
 
-mod broken;
-mod mcs_lock;
+pub(crate) mod broken;
+pub(crate) mod mcs_lock;
 
 use std::sync::atomic::{Ordering, fence};
 
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::progress::futex::Kernel;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::park;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
 use oxshmem_transport::{AtomicOp, Width};
 
-pub(crate) use self::broken::{Broken, BrokenLocks};
-use self::mcs_lock::{HOLDS, LockWords};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::futex::Kernel;
-use crate::hang::WaitedFor;
-use crate::mapped::HostMemory;
-use crate::order::FenceSite;
-use crate::park;
+use crate::lock::broken::Broken;
+use crate::lock::mcs_lock::{HOLDS, LockWords};
 use crate::place::placed;
 use crate::sym::Sym;
-use crate::wait::{WaitReason, WaitsOn};
 
 impl Context<'_> {
     /// Acquires a lock, waiting until the PEs that asked before have released it.
@@ -71,7 +71,7 @@ impl Context<'_> {
 
     fn set_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "set_lock";
-        let _span = self.traced(CALL);
+        let _span = self.worker.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
         if !mcs_lock::acquire(&lock)? {
             return Err(Error::Argument {
@@ -117,7 +117,7 @@ impl Context<'_> {
 
     fn clear_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "clear_lock";
-        let _span = self.traced(CALL);
+        let _span = self.worker.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
         if lock.load_own() & HOLDS == 0 {
             lock.check_intact()?;
@@ -137,7 +137,7 @@ impl Context<'_> {
     }
 
     fn quiet_to_living(&self) -> Result<()> {
-        let liveness = &self.shared.liveness;
+        let liveness = &self.worker.engine.liveness;
         let living = (0..self.n_pes()).filter(|&pe| !liveness.is_lost(pe));
         self.pe_quiet(&living.collect::<Vec<_>>())
     }
@@ -164,7 +164,7 @@ impl Context<'_> {
 
     /// Orders later reads behind the acquisition.
     fn acquired(&self, lock: &Lock<'_>) -> Result<()> {
-        if self.ordered {
+        if self.worker.ordered {
             return Ok(());
         }
         // Nothing else keeps later reads behind the one that found the lock free (M21).
@@ -222,7 +222,7 @@ impl Lock<'_> {
     #[cold]
     fn breaks(&self, error: Error) -> Error {
         let broken = Broken::of(self.context.my_pe(), &error);
-        let locks = &self.context.shared.broken_locks;
+        let locks = &self.context.pe.broken_locks;
         locks.note(self.last.offset(), broken);
         error
     }
@@ -237,7 +237,7 @@ impl LockWords for Lock<'_> {
 
     fn check_intact(&self) -> Result<()> {
         let offset = self.last.offset();
-        match self.context.shared.broken_locks.find(offset) {
+        match self.context.pe.broken_locks.find(offset) {
             None => Ok(()),
             Some(broken) => Err(broken.error(self.call, offset)),
         }
@@ -254,7 +254,7 @@ impl LockWords for Lock<'_> {
 
     fn check_alive(&self, pe: u32) -> Result<()> {
         let pe = numbered(pe);
-        if self.context.shared.liveness.is_lost(pe) {
+        if self.context.worker.engine.liveness.is_lost(pe) {
             let call = self.call;
             return Err(self.breaks(Error::PeerLost { call, pe }));
         }
@@ -289,18 +289,20 @@ impl LockWords for Lock<'_> {
             describe: &describe,
         };
         // A PE that hands over wakes this one, if it maps it; one that is next says so within moments.
-        let area = &context.shared.sync_area;
+        let area = &context.pe.sync_area;
         let parker = match bits {
             HOLDS => area
                 .parker(context, pe)
                 .and_then(|_| area.parker(context, context.my_pe())),
             _ => None,
         };
-        let waited = context.wait(&reason, parker, || match self.load_own() {
-            own if own & bits != 0 => Some(Ok(own)),
-            _ => self.check_intact().err().map(Err),
-        });
-        waited.unwrap_or_else(|error| Err(self.breaks(error)))
+        let waited = context
+            .worker
+            .wait(&reason, parker, || match self.load_own() {
+                own if own & bits != 0 => Some(Ok(own)),
+                _ => self.check_intact().err().map(Err),
+            });
+        waited.unwrap_or_else(|error| Err(self.breaks(error.into())))
     }
 
     fn set_bits(&self, pe: u32, bits: u32) -> Result<()> {
@@ -310,7 +312,7 @@ impl LockWords for Lock<'_> {
         set.map_err(|error| self.breaks(error))?;
         if bits == HOLDS
             && pe != self.context.my_pe()
-            && let Some(parker) = self.context.shared.sync_area.parker(self.context, pe)
+            && let Some(parker) = self.context.pe.sync_area.parker(self.context, pe)
         {
             // Orders the word before the load of the waiters (park::unpark_all).
             fence(Ordering::SeqCst);

@@ -22,15 +22,23 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 
-use crate::atomics::{Word, all_atomics};
-use crate::lane::{AccessPath, AtomicRequest};
-use crate::mapped::HostMemory;
-use crate::order::conflict::{Access, Type};
-use crate::order::{FenceSite, OpKind};
+use crate::SignalOp;
+use crate::atomics::Word;
+use crate::atomics::all_atomics;
+use crate::atomics::{AtomicBits, AtomicInt, AtomicValue};
+use crate::context::Context;
+use crate::error::Result;
 use crate::place::placed;
 use crate::signal::first_elements;
 use crate::stats::Kind;
-use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
+use crate::sym::Sym;
+use oxshmem_engine::lane::atomic_request::AtomicRequest;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::{Access, Type};
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::order::op_set::OpKind;
+use oxshmem_engine::report;
 
 /// Nonblocking operations issued within one [`Context::scope`].
 #[derive(Debug)]
@@ -48,7 +56,7 @@ impl Drop for Completion<'_> {
     fn drop(&mut self) {
         // Reached by unwinding only: `scope` forgets it otherwise. A second panic ends the process.
         self.0.complete_scope().unwrap_or_else(|error| {
-            crate::report::warn(&format!("a scope that panicked was not completed: {error}"));
+            report::warn(&format!("a scope that panicked was not completed: {error}"));
         });
     }
 }
@@ -99,7 +107,7 @@ impl Context<'_> {
         placed(|| {
             let completed = self
                 .quiet()
-                .inspect_err(|error| self.abandon_lanes(error, None));
+                .inspect_err(|error| self.worker.abandon_lanes(error, None));
             #[cfg(feature = "cuda")]
             self.slices_back(&completed);
             completed
@@ -130,11 +138,11 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         if len <= dst.len()
-            && let Some(span) = self.peers.span(dst, pe)
+            && let Some(span) = self.worker.peers.span(dst, pe)
         {
             // SAFETY: the caller promises `len` readable elements.
             unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
             return Ok(());
         }
         // SAFETY: the caller promises a readable source until a quiet has returned.
@@ -166,7 +174,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         if len <= src.len()
-            && let Some(span) = self.peers.span(src, pe)
+            && let Some(span) = self.worker.peers.span(src, pe)
         {
             // SAFETY: the caller promises `len` writable elements.
             unsafe { span.copy_to_raw(destination.cast(), len * size_of::<T>()) };
@@ -209,7 +217,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         let (operand, compare) = operands;
-        if self.peers.word(on, pe).is_some() {
+        if self.worker.peers.word(on, pe).is_some() {
             let old = self.rmw(call, op, on, operand, compare, pe)?;
             // SAFETY: the caller promises it to be writable.
             unsafe { result.write(T::of_bits(old)) };
@@ -224,10 +232,10 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self.access_path(call, OpKind::Atomic, on, pe)? {
+        match self.worker.access_path(call, OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
-                self.peers.mark_dirty_any();
+                self.worker.peers.mark_dirty_any();
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())
@@ -235,10 +243,12 @@ impl Context<'_> {
             // The lane writes the 4 or 8 bytes of the type.
             // SAFETY: the caller promises a writable result until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
-                self.lane_amo_nbi(call, endpoint, remote, request, result.cast())
+                Ok(self
+                    .worker
+                    .lane_amo_nbi(call, endpoint, remote, request, result.cast())?)
             },
             AccessPath::Staged(remote) => {
-                let old = self.staged_atomic(call, remote, request)?;
+                let old = self.worker.staged_atomic(call, remote, request)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())

@@ -5,10 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::gpu::memory::GpuMemory;
+use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_transport::Transport;
-
-use crate::gpu::GpuMemory;
-use crate::order::FenceSite;
 
 /// 64-bit words of host memory whose atomics the NIC of their PE performs, for all PEs alike (M29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,19 +3,14 @@
 //! Mapped peers need processor fences alone. For the others `crate::lane` derives flushes from
 //! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by sets of operation kinds ([`OpSet`]).
 
-pub(crate) mod conflict;
-mod fence_site;
-mod op_set;
-
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-pub use self::fence_site::FenceSite;
-pub(crate) use self::op_set::{OpKind, OpSet, preserves_order};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::pe_state::PeState;
 use crate::place::placed;
-use crate::shared::Shared;
-use crate::{Context, Error, Result};
 
 /// The reach of an update when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,35 +22,7 @@ pub enum Visibility {
     Local,
 }
 
-thread_local! {
-    /// Whether this thread has written its PE's own memory, on whatever context, since a quiet of its own last
-    /// made a full fence. It is the thread's, because the stores in flight are those of its CPU.
-    static OWN_STORES: Cell<bool> = const { Cell::new(false) };
-}
-
 impl Context<'_> {
-    /// Whether no mapped store can be in flight: none was noted on this context, nor by this thread in its PE's
-    /// own memory, and no raw pointer was given out through which one could be made unnoted.
-    #[inline(always)]
-    fn is_clean(&self) -> bool {
-        self.peers.is_clean()
-            && !self.has_untracked_stores()
-            && !(self.untracked_stores.is_some() && OWN_STORES.get())
-    }
-
-    /// Whether stores may be in flight that nobody has noted: true for good once a raw pointer was given out.
-    #[inline(always)]
-    fn has_untracked_stores(&self) -> bool {
-        let load = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-        self.untracked_stores.as_ref().is_some_and(load)
-    }
-
-    /// Notes a store of this PE to its own memory, which concerns every context.
-    #[inline(always)]
-    pub(crate) fn note_own_store(&self) {
-        OWN_STORES.set(true);
-    }
-
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
     /// before its later ones, for each target PE separately (M17). Promises no completion, and does
     /// not order nonblocking operations in the relaxed model (M18).
@@ -90,7 +57,7 @@ impl Context<'_> {
         // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
         // an instruction.
         fence(Ordering::AcqRel);
-        if self.is_idle() {
+        if self.worker.is_idle() {
             Ok(())
         } else {
             self.fence_slow()
@@ -100,23 +67,7 @@ impl Context<'_> {
     #[cold]
     #[track_caller]
     fn fence_slow(&self) -> Result<()> {
-        placed(|| {
-            let _traced = self.traced_order("fence");
-            self.point();
-            self.simulated_fence();
-            self.fence_lanes("fence")
-        })
-    }
-
-    /// Fences a simulated CPU, where there is one.
-    fn simulated_fence(&self) {
-        if let Some(simulation) = &self.shared.simulation {
-            simulation.fence(FenceSite::FenceStores);
-            // In the ordered model reads are ordered already (M20).
-            if !self.ordered {
-                simulation.fence(FenceSite::FenceLoads);
-            }
-        }
+        placed(|| Ok(self.worker.fence_slow("fence")?))
     }
 
     /// Completes all of this PE's operations, nonblocking ones included: on return they have been
@@ -152,50 +103,11 @@ impl Context<'_> {
     #[inline]
     #[track_caller]
     pub fn quiet(&self) -> Result<()> {
-        if self.try_quiet() {
+        if self.worker.try_quiet() {
             return Ok(());
         }
-        let stored = self.complete_stores();
+        let stored = self.worker.complete_stores();
         self.quiet_slow("quiet", None, stored)
-    }
-
-    /// [`quiet`](Self::quiet) where only this CPU has operations to complete; else nothing is done, and the result is false.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn try_quiet(&self) -> bool {
-        let idle = self.is_idle();
-        if idle {
-            self.complete_stores();
-        }
-        idle
-    }
-
-    /// Completes mapped stores. Gives whether any may have been in flight.
-    #[inline(always)]
-    fn complete_stores(&self) -> bool {
-        // As in `fence`: a clean quiet must still order earlier loads (M21).
-        fence(Ordering::AcqRel);
-        if self.has_untracked_stores() {
-            // Whatever was noted: a look at the thread's own flag would take time.
-            fence(Ordering::SeqCst);
-            // Peers may stay marked dirty where every quiet is a full fence, unless one was lost.
-            if self.peers.liveness().any() {
-                self.peers.clear_dirty();
-            }
-            return true;
-        }
-        let stored = !self.is_clean();
-        if stored {
-            self.fence_stores();
-            OWN_STORES.set(false);
-        }
-        stored
-    }
-
-    #[inline(always)]
-    fn fence_stores(&self) {
-        fence(Ordering::SeqCst);
-        self.peers.clear_dirty();
     }
 
     /// The part of a quiet beyond this CPU's fence. `stored` says whether that was a full one.
@@ -207,15 +119,7 @@ impl Context<'_> {
         only: Option<&[usize]>,
         stored: bool,
     ) -> Result<()> {
-        placed(|| {
-            let _traced = self.traced_order("quiet");
-            self.point();
-            match &self.shared.simulation {
-                Some(simulation) if stored => simulation.fence(FenceSite::QuietStores),
-                _ => self.simulated_fence(),
-            }
-            self.quiet_lanes(call, only)
-        })
+        placed(|| Ok(self.worker.quiet_slow(call, only, stored)?))
     }
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
@@ -257,11 +161,11 @@ impl Context<'_> {
         }
         // Peers stay marked dirty: mapped stores to other PEs may be in flight in theory. In fact the fence covers
         // all of them, and a later quiet fences once more at worst.
-        let stored = !self.is_clean();
+        let stored = !self.worker.is_clean();
         if stored {
             fence(Ordering::SeqCst);
         }
-        if self.is_idle() {
+        if self.worker.is_idle() {
             Ok(())
         } else {
             let all: Vec<usize> = pes.iter().filter_map(|&pe| self.in_world(pe)).collect();
@@ -273,43 +177,13 @@ impl Context<'_> {
     /// memory (M24), else local (M25). The same on every PE.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
-        self.shared.visibility
-    }
-
-    /// A fence of this PE's CPU, real or simulated.
-    pub(crate) fn cpu_fence(&self, site: FenceSite) {
-        fence(site.order());
-        if let Some(simulation) = &self.shared.simulation {
-            simulation.fence(site);
-        }
-    }
-
-    pub(crate) fn inserts(&self, site: FenceSite) -> bool {
-        self.shared.inserts(site)
-    }
-
-    /// A point where a simulated machine may let others run.
-    pub(crate) fn point(&self) {
-        self.shared.point();
-    }
-}
-
-impl Shared {
-    pub(crate) fn point(&self) {
-        if let Some(schedule) = &self.schedule {
-            schedule.yield_point();
-        }
-    }
-
-    /// Whether this order is inserted: always, except in a mutation check.
-    pub(crate) fn inserts(&self, site: FenceSite) -> bool {
-        self.disabled_fence != Some(site)
+        self.pe.visibility
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::ContextOptions;
+    use crate::context::options::ContextOptions;
     use crate::testing::spmd;
 
     #[test]
@@ -324,29 +198,29 @@ mod tests {
             .map(|options| world.create_context(options));
             let (any, without, other) = (any?, without?, other?);
             any.quiet()?;
-            assert!(any.is_clean() && without.is_clean() && other.is_clean());
+            assert!(any.worker.is_clean() && without.worker.is_clean() && other.worker.is_clean());
             world.write(x, &[1, 2])?;
-            assert!(!any.is_clean() && without.is_clean());
+            assert!(!any.worker.is_clean() && without.worker.is_clean());
             // Completed by whichever quiet; and only by one of this thread.
             std::thread::scope(|threads| {
                 let elsewhere = threads.spawn(move || {
-                    assert!(other.is_clean());
+                    assert!(other.worker.is_clean());
                     other.destroy()
                 });
                 elsewhere.join().unwrap()
             })?;
-            assert!(!any.is_clean());
+            assert!(!any.worker.is_clean());
             any.quiet()?;
-            assert!(any.is_clean());
+            assert!(any.worker.is_clean());
             // A context completes its own operations, whatever it was made for.
             without.write(x.at(0)?, &[1])?;
-            assert!(!without.is_clean() && !any.is_clean());
+            assert!(!without.worker.is_clean() && !any.worker.is_clean());
             without.quiet()?;
-            assert!(without.is_clean() && any.is_clean());
+            assert!(without.worker.is_clean() && any.worker.is_clean());
             // A raw pointer may be used unseen.
             assert!(world.ptr(x, 0).is_some());
             any.quiet()?;
-            assert!(!any.is_clean() && without.is_clean());
+            assert!(!any.worker.is_clean() && without.worker.is_clean());
             Ok(())
         })
         .unwrap();
@@ -356,10 +230,10 @@ mod tests {
     fn m19_where_a_program_knows_addresses_every_quiet_is_a_full_fence() {
         spmd(1, |world| {
             world.quiet()?;
-            assert!(world.is_clean());
+            assert!(world.worker.is_clean());
             let _ = crate::bindings::addresses(world);
             world.quiet()?;
-            assert!(!world.is_clean());
+            assert!(!world.worker.is_clean());
             Ok(())
         })
         .unwrap();

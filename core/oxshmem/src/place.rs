@@ -74,8 +74,8 @@ impl Error {
 mod tests {
     use oxshmem_engine::call_site;
 
-    use super::placed;
     use crate::error::Result;
+    use crate::place::placed;
 
     #[test]
     fn a_call_within_another_has_the_place_of_that() {

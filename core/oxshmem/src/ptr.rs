@@ -4,9 +4,11 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::mapped::Span;
 
-use crate::mapped::Span;
-use crate::{Context, Error, Result, Sym};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::sym::Sym;
 
 /// A symmetric object of a peer that this process can load and store (M8). It is no symmetric
 /// address: no call takes it as one (M34). It lives as long as the world it came from.
@@ -78,9 +80,12 @@ impl Context<'_> {
     #[doc(alias("shmem_ptr", "shmem_team_ptr", "nvshmem_ptr", "MPI_Win_shared_query"))]
     #[must_use]
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
-        let span = self.peers.span(sym, pe);
-        let span = span.or_else(|| self.peers.span_counted(sym, self.in_world(pe)?))?;
-        self.shared.untracked_stores.store(true, Ordering::Relaxed);
+        let span = self.worker.peers.span(sym, pe);
+        let span = span.or_else(|| self.worker.peers.span_counted(sym, self.in_world(pe)?))?;
+        self.worker
+            .engine
+            .untracked_stores
+            .store(true, Ordering::Relaxed);
         Some(PeerPtr {
             span,
             len: sym.len(),
@@ -95,8 +100,9 @@ impl Context<'_> {
         let Some(pe) = self.in_world(pe) else {
             return false;
         };
-        let route = self.shared.routes.get(pe);
-        route.is_some_and(|route| route.transport.is_some()) && !self.shared.liveness.is_lost(pe)
+        let route = self.worker.engine.routes.get(pe);
+        route.is_some_and(|route| route.transport.is_some())
+            && !self.worker.engine.liveness.is_lost(pe)
     }
 
     /// Whether the object is a live one of this world, reachable at `pe` (M8b).

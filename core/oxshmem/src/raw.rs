@@ -3,16 +3,19 @@
 //! The rules are the same, with one exception: other PEs may write the buffer meanwhile, as they may no slice.
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::Access;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::{AtomicOp, SignalOp, Width};
 
 use crate::atomics::AtomicValue;
 use crate::context::Context;
 use crate::error::Result;
-use crate::lane::{AccessPath, LocalBuffer, Signal};
-use crate::mapped::HostMemory;
-use crate::order::conflict::Access;
-use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
+use crate::signal::SignalUpdate;
 use crate::stats::Kind;
 use crate::sym::Sym;
 
@@ -25,10 +28,10 @@ impl Context<'_> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn put_raw<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> Result<()> {
-        if let Some(span) = self.peers.span(dst, pe) {
+        if let Some(span) = self.worker.peers.span(dst, pe) {
             // SAFETY: the caller promises as many readable bytes as the span has.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
             return Ok(());
         }
         // SAFETY: the caller promises a readable source.
@@ -48,7 +51,7 @@ impl Context<'_> {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        if let Some(span) = self.peers.span(src, pe) {
+        if let Some(span) = self.worker.peers.span(src, pe) {
             // SAFETY: the caller promises as many writable bytes as the span has.
             unsafe { span.copy_to_raw(destination.cast(), src.bytes()) };
             self.order_read(span);
@@ -124,24 +127,36 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, dst, pe)? {
+        match self.worker.access_path(call, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises `len` readable bytes.
                 unsafe { span.copy_from_raw(source, len) };
-                self.peers.mark_dirty_any();
+                self.worker.peers.mark_dirty_any();
                 Ok(())
             }
             // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
                 if nonblocking {
-                    self.lane_put_nbi(call, endpoint, remote, LocalBuffer::at(source, len))
+                    Ok(self.worker.lane_put_nbi(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(source, len),
+                    )?)
                 } else {
-                    self.lane_put(call, endpoint, remote, LocalBuffer::at(source, len))
+                    Ok(self.worker.lane_put(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(source, len),
+                    )?)
                 }
             },
             // A nonblocking put may block here.
             // SAFETY: the caller promises `len` readable bytes.
-            AccessPath::Staged(remote) => unsafe { self.staged_put(call, remote, source, len) },
+            AccessPath::Staged(remote) => unsafe {
+                Ok(self.worker.staged_put(call, remote, source, len)?)
+            },
         }
     }
 
@@ -159,7 +174,7 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, src, pe)? {
+        match self.worker.access_path(call, OpKind::Put, src, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises `len` writable bytes.
                 unsafe { span.copy_to_raw(destination, len) };
@@ -171,14 +186,24 @@ impl Context<'_> {
             // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
                 if nonblocking {
-                    self.lane_get_nbi(call, endpoint, remote, LocalBuffer::at(destination, len))
+                    Ok(self.worker.lane_get_nbi(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(destination, len),
+                    )?)
                 } else {
-                    self.lane_get(call, endpoint, remote, LocalBuffer::at(destination, len))
+                    Ok(self.worker.lane_get(
+                        call,
+                        endpoint,
+                        remote,
+                        LocalBuffer::at(destination, len),
+                    )?)
                 }
             },
             // SAFETY: the caller promises `len` writable bytes.
             AccessPath::Staged(remote) => unsafe {
-                self.staged_get(call, remote, destination, len)
+                Ok(self.worker.staged_get(call, remote, destination, len)?)
             },
         }
     }
@@ -206,8 +231,8 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         if !signal.is_empty()
-            && let Some(span) = self.peers.span(dst, pe)
-            && let Some(word) = self.peers.word(signal, pe)
+            && let Some(span) = self.worker.peers.span(dst, pe)
+            && let Some(word) = self.worker.peers.word(signal, pe)
         {
             // SAFETY: the caller promises as many readable bytes as the span has.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
@@ -217,11 +242,11 @@ impl Context<'_> {
                     word.rmw_word(Width::W64, AtomicOp::Add, (value, 0), FenceSite::Signal);
                 }
             }
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
             return Ok(());
         }
         let word = signal;
-        let signal = Signal { word, op, value };
+        let signal = SignalUpdate { word, op, value };
         // SAFETY: the caller promises a readable source, as long as the call needs it.
         unsafe { self.put_signal_slow(dst, source, signal, pe, nonblocking) }
     }

@@ -1,20 +1,19 @@
 //! Private buffers registered once with the NICs, for many transfers.
 
 #[cfg(feature = "cuda")]
-mod gpu;
+pub(crate) mod gpu;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::registrations::{Known, Registration};
 use oxshmem_transport::{Error as Refusal, MemoryKind};
 
-#[cfg(feature = "cuda")]
-pub use self::gpu::RegisteredGpu;
-use crate::lane::Rail;
-use crate::memory::registrations::{Known, Registration};
+use crate::context::Context;
+use crate::error::Result;
 use crate::place::placed;
-use crate::{Context, Result};
 
 /// A private buffer, registered with every transport that uses lanes: transfers from and to it
 /// need no copy and no registration of their own. Made by [`Context::register`]; the registration ends when it is dropped. It
@@ -83,7 +82,7 @@ impl Context<'_> {
         needs: impl Fn(&Rail) -> bool,
     ) -> Result<Registration<'_>> {
         let mut keys = Vec::new();
-        for rail in &self.shared.rails {
+        for rail in &self.worker.engine.rails {
             if len == 0 || !needs(rail) {
                 keys.push(None);
                 continue;
@@ -106,7 +105,7 @@ impl Context<'_> {
             len,
             keys,
         };
-        Ok(Registration::new(&self.shared.registered, known))
+        Ok(Registration::new(&self.worker.engine.registered, known))
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Transports that need a library or hardware are behind features; loopback needs neither.
 
-mod spec;
+pub(crate) mod spec;
 
 use std::sync::Arc;
 
 use oxshmem_transport::{Transport, Variable};
 
-pub(crate) use self::spec::Spec;
 use crate::error::{Error, Result};
+use crate::registry::spec::Spec;
 
 /// Every transport that this build has.
 #[must_use]

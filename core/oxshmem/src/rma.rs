@@ -3,13 +3,13 @@
 //! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`crate::lane`).
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::mapped::{HostMemory, Span};
+use oxshmem_engine::memory::simulated::HostSpan;
+use oxshmem_engine::order::fence_site::FenceSite;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::mapped::{HostMemory, Span};
-use crate::order::FenceSite;
 use crate::place::placed;
-use crate::simulated::HostSpan;
 use crate::strided::Blocks;
 use crate::sym::Sym;
 
@@ -65,10 +65,10 @@ impl Context<'_> {
             return self.p_as(call, dst, *value, pe);
         }
         if source.len() <= dst.len()
-            && let Some(span) = self.peers.span(dst, pe)
+            && let Some(span) = self.worker.peers.span(dst, pe)
         {
             span.copy_from(bytemuck::cast_slice(source));
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
             return Ok(());
         }
         self.put_slow(call, dst, source, pe)
@@ -117,7 +117,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         if destination.len() <= src.len()
-            && let Some(span) = self.peers.span(src, pe)
+            && let Some(span) = self.worker.peers.span(src, pe)
         {
             span.copy_to(bytemuck::cast_slice_mut(destination));
             self.order_read(span);
@@ -170,16 +170,16 @@ impl Context<'_> {
         if dst.is_empty() {
             return false;
         }
-        if let Some(span) = self.peers.clean_store_span(dst, pe) {
+        if let Some(span) = self.worker.peers.clean_store_span(dst, pe) {
             span.store(value);
             return true;
         }
         // The first store to this PE after a quiet.
-        let Some(span) = self.peers.span(dst, pe) else {
+        let Some(span) = self.worker.peers.span(dst, pe) else {
             return false;
         };
         span.store(value);
-        self.peers.mark_dirty(pe);
+        self.worker.peers.mark_dirty(pe);
         true
     }
 
@@ -215,7 +215,11 @@ impl Context<'_> {
     #[inline(always)]
     #[must_use]
     pub(crate) fn try_g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Option<T> {
-        let span = self.peers.span(src, pe).filter(|_| !src.is_empty())?;
+        let span = self
+            .worker
+            .peers
+            .span(src, pe)
+            .filter(|_| !src.is_empty())?;
         let value = span.load();
         self.order_read(span);
         Some(value)
@@ -243,11 +247,11 @@ impl Context<'_> {
     #[track_caller]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
         self.put_as("write", dst, source, self.my_pe())?;
-        if dst.tag() == self.tag {
-            self.note_own_store();
+        if dst.tag() == self.worker.tag {
+            self.worker.note_own_store();
             return Ok(());
         }
-        self.make_own_gpu_visible("write")
+        Ok(self.worker.make_own_gpu_visible("write")?)
     }
 
     /// Reads this PE's own copy: a get from itself.
@@ -368,14 +372,14 @@ impl Context<'_> {
     /// instruction, so the relaxed model has it there, too.
     #[inline(always)]
     pub(crate) fn order_read(&self, span: Span<'_>) {
-        if cfg!(target_arch = "x86_64") || self.ordered {
+        if cfg!(target_arch = "x86_64") || self.worker.ordered {
             HostMemory::fence(span, FenceSite::Read);
         }
     }
 
     /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is not x86.
     pub(crate) fn order_read_slow(&self, span: HostSpan<'_>) {
-        if self.ordered {
+        if self.worker.ordered {
             span.fence(FenceSite::Read);
         }
     }

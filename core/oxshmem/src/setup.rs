@@ -12,54 +12,57 @@
 //! Each step returns parts that it owns. Every PE makes the collective exchanges in the same order. After an error parts are
 //! dropped from the last to the first.
 
-mod announce;
-mod card;
-mod devices;
-mod gpu_setup;
-mod handlers;
-mod heap_setup;
-mod hosts;
-mod lanes;
-mod layout;
-mod membership;
-mod route_summary;
-mod spin_budget;
+pub(crate) mod announce;
+pub(crate) mod card;
+pub(crate) mod device_select;
+pub(crate) mod devices;
+pub(crate) mod gpu_setup;
+pub(crate) mod handlers;
+pub(crate) mod heap_setup;
+pub(crate) mod hosts;
+pub(crate) mod lanes;
+pub(crate) mod layout;
+pub(crate) mod membership;
+pub(crate) mod route_summary;
+pub(crate) mod spin_budget;
 #[cfg(test)]
 mod tests;
-mod wireup;
+pub(crate) mod wireup;
 
 use std::sync::Arc;
 
+use oxshmem_engine::am::progress_thread::ProgressThread;
+use oxshmem_engine::gpu::flush::GpuFlushes;
+use oxshmem_engine::gpu::staging_server::StagingServer;
+use oxshmem_engine::lane::lanes::Lanes;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::extents::Extents;
+use oxshmem_engine::memory::simulated::Simulation;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::peer::table::{MappedHeap, PeerTable};
+use oxshmem_engine::route::select::Preference;
+use oxshmem_engine::route::table::Routes;
+use oxshmem_engine::trace::timeline::Trace;
 use oxshmem_transport::{MemoryKind, Schedule};
 
-use self::announce::{Announced, HeapAdditions, announce};
-use self::card::BusinessCard;
-pub(crate) use self::gpu_setup::GpuParts;
-use self::gpu_setup::{GpuHeap, Sources};
-pub(crate) use self::handlers::Handlers;
-use self::handlers::{Handled, start_services};
-pub(crate) use self::heap_setup::HostHeap;
-use self::lanes::lanes_used;
-pub(crate) use self::membership::Membership;
-use self::route_summary::agree_on_routes;
-pub(crate) use self::spin_budget::SpinBudget;
-pub(crate) use self::wireup::DESCRIPTOR_DEADLINE;
-use self::wireup::{RailSet, RegisteredHeap, Wireup, wire_up};
 use crate::config::{Atomics, Config};
 use crate::error::Result;
 use crate::goodbye;
-use crate::gpu::GpuFlushes;
-use crate::gpu::staging_server::StagingServer;
-use crate::lane::{Extents, Lanes, Rail};
 use crate::options::{NicAtomics, Overrides};
-use crate::order::{FenceSite, Visibility};
-use crate::peer::{MappedHeap, PeerTable};
-use crate::route::Routes;
-use crate::route::select::Preference;
-use crate::service::ProgressThread;
-use crate::simulated::Simulation;
+use crate::order::Visibility;
+use crate::setup::announce::{Announced, HeapAdditions, announce};
+use crate::setup::card::BusinessCard;
+use crate::setup::gpu_setup::GpuParts;
+use crate::setup::gpu_setup::{GpuHeap, Sources};
+use crate::setup::handlers::Handlers;
+use crate::setup::handlers::{Handled, start_services};
+use crate::setup::heap_setup::HostHeap;
+use crate::setup::lanes::lanes_used;
+use crate::setup::membership::Membership;
+use crate::setup::route_summary::agree_on_routes;
+use crate::setup::spin_budget::SpinBudget;
+use crate::setup::wireup::{RailSet, RegisteredHeap, Wireup, wire_up};
 use crate::stats::Stats;
-use crate::trace::Trace;
 
 /// The parts of a world, by the step that made them.
 pub(crate) struct Setup {

@@ -1,15 +1,27 @@
 //! Signals: 64-bit words that announce data (M22).
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::ops::rma::Signal;
+use oxshmem_engine::order::conflict::Access;
+use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
-use crate::lane::{AccessPath, LocalBuffer, Signal};
-use crate::order::OpKind;
-use crate::order::conflict::Access;
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::{Context, Error, Result, Sym};
+use crate::sym::Sym;
+
+/// The update of the signal word of a put-with-signal.
+#[derive(Clone, Copy)]
+pub(crate) struct SignalUpdate {
+    pub word: Sym<u64>,
+    pub op: SignalOp,
+    pub value: u64,
+}
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`, then updates the signal word there. A PE that
@@ -64,7 +76,7 @@ impl Context<'_> {
         &self,
         dst: Sym<T>,
         source: *const T,
-        signal: Signal,
+        signal: SignalUpdate,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
@@ -79,7 +91,7 @@ impl Context<'_> {
         &self,
         dst: Sym<T>,
         source: *const T,
-        signal: Signal,
+        signal: SignalUpdate,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
@@ -90,29 +102,34 @@ impl Context<'_> {
         self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
         self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
-        match self.access_path(CALL, OpKind::Put, dst, pe)? {
+        let signal = Signal {
+            word: signal.word.into(),
+            op: signal.op,
+            value: signal.value,
+        };
+        match self.worker.access_path(CALL, OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises as many readable bytes.
                 unsafe { span.copy_from_raw(source, len) };
-                self.peers.mark_dirty_any();
-                self.signal(CALL, signal, pe)
+                self.worker.peers.mark_dirty_any();
+                Ok(self.worker.signal(CALL, signal, pe)?)
             }
             // SAFETY: the caller promises a readable source; a nonblocking call's, beyond the inline limit, until a quiet
             // has waited for the lane's completion.
             AccessPath::Lane(endpoint, remote) => unsafe {
-                self.lane_put_signal(
+                Ok(self.worker.lane_put_signal(
                     endpoint,
                     remote,
                     LocalBuffer::at(source, len),
                     signal,
                     nonblocking,
-                )
+                )?)
             },
             // The data is in place when `staged_put` returns.
             // SAFETY: the caller promises as many readable bytes.
             AccessPath::Staged(remote) => unsafe {
-                self.staged_put(CALL, remote, source, len)?;
-                self.signal(CALL, signal, pe)
+                self.worker.staged_put(CALL, remote, source, len)?;
+                Ok(self.worker.signal(CALL, signal, pe)?)
             },
         }
     }

@@ -94,7 +94,7 @@ impl<T: Pod> Static<T> {
         let first = TEMPLATES.as_ptr().addr();
         let object = address
             .checked_sub(first)
-            .and_then(|distance| world.shared.statics.get(distance / size_of::<Template>()));
+            .and_then(|distance| world.pe.statics.get(distance / size_of::<Template>()));
         match object {
             Some(object) => object.cast(),
             None => Err(Error::Argument {

@@ -8,21 +8,22 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytemuck::Pod;
 use oxshmem_bootstrap::exchange;
+use oxshmem_engine::engine::WaitObserver;
+use oxshmem_engine::route::path::Path;
 use oxshmem_transport::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::report;
-use crate::route::Path;
-use crate::shared::Shared;
+use crate::pe_state::PeState;
 use crate::sym::Sym;
 use crate::world::World;
+use oxshmem_engine::report;
 
 /// The destination of the statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,8 +128,12 @@ impl Stats {
         }
     }
 
-    /// Counts a wait that was not over at once.
-    pub(crate) fn waited(&self, call: &'static str, lasted: Duration) {
+    /// The observer that counts waits which were not over at once.
+    pub(crate) fn wait_observer(stats: Arc<Stats>) -> WaitObserver {
+        Arc::new(move |call, lasted| stats.waited(call, lasted))
+    }
+
+    fn waited(&self, call: &'static str, lasted: Duration) {
         let nanos = u64::try_from(lasted.as_nanos()).unwrap_or(u64::MAX);
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         waits.entry(call).or_default().add(Waits {
@@ -139,12 +144,13 @@ impl Stats {
     }
 }
 
-impl Shared {
+impl PeState {
     fn pe_stats(&self, stats: &Stats) -> PeStats {
         let name = |path: usize| match path {
             OWN_MEMORY => "own memory",
             STAGED => "staged",
             path => self
+                .engine
                 .rails
                 .get(path - FIRST_TRANSPORT)
                 .map_or("unknown", |rail| rail.name),
@@ -174,7 +180,7 @@ impl Context<'_> {
     /// Counts an operation of the program's towards a PE (its number in the world), if statistics are wanted.
     #[inline]
     pub(crate) fn count<T: Pod>(&self, kind: Kind, on: Sym<T>, bytes: usize, pe: usize) {
-        if let Some(stats) = &self.shared.stats {
+        if let Some(stats) = &self.pe.stats {
             let memory = self.kind_of(on).unwrap_or(MemoryKind::Host);
             self.count_in(stats, kind, (memory, on.is_nic()), bytes, pe);
         }
@@ -191,7 +197,7 @@ impl Context<'_> {
         bytes: usize,
         pe: usize,
     ) {
-        let paths = self.shared.routes.paths_to(pe);
+        let paths = self.worker.engine.routes.paths_to(pe);
         let path = match kind {
             Kind::Put | Kind::Get | Kind::PutSignal => paths.copies(memory),
             Kind::Atomic if is_nic => paths.nic,
@@ -199,7 +205,7 @@ impl Context<'_> {
         };
         let path = match (path, path.transport()) {
             (Path::Staged, _) => STAGED,
-            _ if pe == self.shared.me => OWN_MEMORY,
+            _ if pe == self.worker.engine.me => OWN_MEMORY,
             (_, Some(transport)) => FIRST_TRANSPORT + transport,
             // The call is about to fail.
             _ => return,
@@ -211,11 +217,11 @@ impl Context<'_> {
 impl World {
     /// Shows all PEs' statistics. Collective.
     pub(crate) fn end_stats(&self) {
-        let Some(stats) = &self.shared.stats else {
+        let Some(stats) = &self.pe.stats else {
             return;
         };
-        let mine = self.shared.pe_stats(stats);
-        let all = exchange(&*self.shared.bootstrap, &mine).map_err(Error::from);
+        let mine = self.pe.pe_stats(stats);
+        let all = exchange(&*self.worker.engine.bootstrap, &mine).map_err(Error::from);
         let all: Vec<PeStats> = match all {
             Ok(all) => all,
             Err(error) => {
@@ -225,7 +231,7 @@ impl World {
                 return;
             }
         };
-        if self.shared.me != 0 {
+        if self.worker.engine.me != 0 {
             return;
         }
         match &stats.target {

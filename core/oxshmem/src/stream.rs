@@ -33,25 +33,27 @@
 //! stream give [`Error::PeerLost`]. A program that goes on synchronizes every stream, then calls
 //! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
 
-mod collectives;
+pub(crate) mod collectives;
 pub(crate) mod gpu_streams;
 pub(crate) mod gpu_teardown;
-mod slice;
+pub(crate) mod slice;
 
 use std::time::Duration;
 
 use bytemuck::Pod;
 use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
+use oxshmem_engine::error::Error as EngineError;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
 use oxshmem_transport::{MemoryKind, SignalOp};
 
-pub use self::collectives::GpuNumber;
-use self::gpu_streams::{GpuStreams, InCall};
-pub use self::slice::GpuView;
 use crate::atomics::Word;
-use crate::hang::WaitedFor;
-use crate::wait::{WaitReason, WaitsOn};
-use crate::wait_until::Waitable;
-use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
+use crate::copies::local_operand::{CopySource, CopyTarget};
+use crate::error::{Error, Result};
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::sym::Sym;
+use crate::wait_until::{Cmp, Waitable};
+use crate::world::World;
 
 /// The longest time that a stream whose waits were ended may take for the rest.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
@@ -62,7 +64,7 @@ impl World {
     /// The context of this PE's GPU; none if it has no CUDA heap.
     #[must_use]
     pub fn gpu_context(&self) -> Option<&Context> {
-        self.shared
+        self.pe
             .gpu_streams
             .as_ref()
             .map(|streams| &streams.gpu.context)
@@ -76,7 +78,7 @@ impl World {
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {
             return None;
         }
-        let streams = self.shared.gpu_streams.as_ref()?;
+        let streams = self.pe.gpu_streams.as_ref()?;
         streams.address(pe, sym.offset() as usize)
     }
 
@@ -123,7 +125,7 @@ impl World {
                     .into(),
             });
         }
-        if self.shared.liveness.is_lost(pe) {
+        if self.worker.engine.liveness.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
         match streams.address(pe, sym.offset() as usize) {
@@ -134,7 +136,12 @@ impl World {
 
     #[cold]
     fn not_mapped(&self, call: &'static str, pe: usize) -> Error {
-        let route = self.shared.routes.explain(pe).and_then(|told| told.gpu);
+        let route = self
+            .worker
+            .engine
+            .routes
+            .explain(pe)
+            .and_then(|told| told.gpu);
         let why = route.map(|route| route.refusals()).unwrap_or_default();
         Error::Unreachable {
             call,
@@ -304,7 +311,7 @@ impl World {
         streams: &GpuStreams,
         stream: &Stream,
     ) -> Result<()> {
-        if !self.shared.gpu_flushes.are_needed() {
+        if !self.worker.engine.gpu_flushes.are_needed() {
             return Ok(());
         }
         let Some((_, epoch)) = streams.barrier_words() else {
@@ -359,7 +366,7 @@ impl World {
 impl crate::Context<'_> {
     /// The GPU of this world, if it has one.
     pub(crate) fn gpu_streams(&self, call: &'static str) -> Result<&GpuStreams> {
-        self.shared.gpu_streams.as_deref().ok_or_else(|| Error::Argument {
+        self.pe.gpu_streams.as_deref().ok_or_else(|| Error::Argument {
             call,
             what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
                 .into(),
@@ -387,8 +394,8 @@ impl crate::Context<'_> {
             needs,
             describe: &tell,
         };
-        let waited = self.wait(&reason, None, look);
-        if let Err(Error::PeerLost { .. }) = &waited {
+        let waited = self.worker.wait(&reason, None, look);
+        if let Err(EngineError::PeerLost { .. }) = &waited {
             // Its waits have been ended, so the rest finishes.
             stream.synchronize_within(DRAIN_LIMIT).in_call(call)?;
         }
@@ -399,7 +406,7 @@ impl crate::Context<'_> {
 
     /// Refuses where a loss may have ended waits on streams, or would be waited for.
     fn refuse_after_loss(&self, call: &'static str, needs: WaitsOn) -> Result<()> {
-        match self.shared.lost_among(needs) {
+        match self.worker.engine.lost_among(needs) {
             Some(pe) => Err(Error::PeerLost { call, pe }),
             None => Ok(()),
         }

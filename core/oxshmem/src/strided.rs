@@ -1,10 +1,10 @@
 //! Strided transfers: blocks of elements at a stride in the symmetric object and at another in local memory (M16).
 
 use bytemuck::Pod;
+use oxshmem_engine::order::conflict::Access;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::order::conflict::Access;
 use crate::stats::Kind;
 use crate::sym::Sym;
 
@@ -137,7 +137,7 @@ impl Context<'_> {
             block_len,
             count,
         } = blocks;
-        let span = self.peers.span(dst, pe);
+        let span = self.worker.peers.span(dst, pe);
         for i in 0..count {
             let from = source.wrapping_add(i * local_stride);
             match span {
@@ -150,7 +150,7 @@ impl Context<'_> {
                 None => {
                     let start = i * remote_stride;
                     let to = dst.range(start..start + block_len)?;
-                    self.point();
+                    self.worker.yield_point();
                     self.guard(call, Access::Put, to, block_len, in_world, true)?;
                     self.count(Kind::Put, to, to.bytes(), in_world);
                     // SAFETY: the caller promises a readable block.
@@ -162,7 +162,7 @@ impl Context<'_> {
             }
         }
         if span.is_some() {
-            self.peers.note_store(pe);
+            self.worker.peers.note_store(pe);
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Context<'_> {
             return Ok(());
         }
         blocks.check_length::<T>(call)?;
-        let Some(span) = self.peers.span(src, pe) else {
+        let Some(span) = self.worker.peers.span(src, pe) else {
             // SAFETY: the caller promises writable blocks.
             return unsafe { self.get_blocks_slow(call, destination, src, blocks, in_world) };
         };
@@ -204,7 +204,7 @@ impl Context<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Blocks;
+    use crate::strided::Blocks;
     use crate::testing::spmd;
 
     #[test]

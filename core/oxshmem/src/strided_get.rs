@@ -1,17 +1,17 @@
 //! Strided gets on lanes: each block is posted, and the last one is waited for.
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::endpoint::Endpoint;
+use oxshmem_engine::lane::in_flight::{Effect, Until};
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::lane::remote::{LanePeer, RemoteTarget};
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::Access;
+use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::Op;
 
-use super::access_path::AccessPath;
-use super::endpoint::Endpoint;
-use super::in_flight::{Effect, Until};
-use super::local_buffer::LocalBuffer;
-use super::target::{LanePeer, RemoteTarget};
 use crate::context::Context;
-use crate::error::Result;
-use crate::order::OpKind;
-use crate::order::conflict::Access;
+use crate::error::{Error, Result};
 use crate::stats::Kind;
 use crate::strided::Blocks;
 use crate::sym::Sym;
@@ -45,7 +45,7 @@ impl Context<'_> {
                 unsafe { self.get_block(call, into, from, pe, last, &mut in_flight) }
             };
             result = match before {
-                Some(endpoint) => self.lending(LanePeer { call, endpoint, pe }, get),
+                Some(endpoint) => self.worker.lending(LanePeer { call, endpoint, pe }, get),
                 None => get(),
             };
             if result.is_err() {
@@ -55,10 +55,16 @@ impl Context<'_> {
         match in_flight {
             // They write to memory that is the caller's again.
             Some(endpoint) if result.is_err() => {
-                self.fail_or_complete(LanePeer { call, endpoint, pe }, result)
+                let is_lost =
+                    matches!(&result, Err(Error::PeerLost { pe: lost, .. }) if *lost == pe);
+                if let Err(error) = &result {
+                    let peer = LanePeer { call, endpoint, pe };
+                    self.worker.cancel_in_flight(peer, error, is_lost);
+                }
             }
-            _ => result,
+            _ => {}
         }
+        result
     }
 
     /// One of them; `in_flight` is the lane on which some before it may have yet to arrive.
@@ -75,56 +81,22 @@ impl Context<'_> {
         last: bool,
         in_flight: &mut Option<&'w Endpoint>,
     ) -> Result<()> {
-        self.point();
+        self.worker.yield_point();
         self.guard(call, Access::Get, from, from.len(), pe, false)?;
         self.count(Kind::Get, from, from.bytes(), pe);
-        match self.access_path(call, OpKind::Put, from, pe)? {
+        match self.worker.access_path(call, OpKind::Put, from, pe)? {
             AccessPath::Lane(endpoint, remote) if !last && !from.is_empty() => {
                 let peer = LanePeer { call, endpoint, pe };
                 let destination = LocalBuffer::at(into, from.bytes());
                 // SAFETY: the caller waits for a later block's completion, or has the lane dropped,
                 // while the bytes are writable.
-                let posted = unsafe { self.start_get(peer, remote, destination)? };
+                let posted = unsafe { self.worker.start_get(peer, remote, destination)? };
                 *in_flight = posted.then_some(endpoint).or(*in_flight);
                 Ok(())
             }
             // The wait for this block is one for those before it, too.
             // SAFETY: the caller's promise.
             _ => unsafe { self.get_raw_by_path(call, into, from.bytes(), from, pe, false) },
-        }
-    }
-
-    /// Posts a get. Gives whether it may yet have to arrive.
-    ///
-    /// # Safety
-    ///
-    /// The bytes stay writable until a later get of this lane has completed, or the lane was dropped.
-    unsafe fn start_get(
-        &self,
-        peer: LanePeer<'_>,
-        remote: RemoteTarget,
-        destination: LocalBuffer,
-    ) -> Result<bool> {
-        let LanePeer { call, endpoint, .. } = peer;
-        let len = destination.len;
-        let (from, rest) = remote.locate(endpoint, 0);
-        let into = self.local_whole(endpoint, destination, endpoint.caps.get);
-        // A get that has to see earlier puts waits for them.
-        let at_once = endpoint.guarantees(remote.kind).put_get && len <= rest;
-        match into.filter(|_| at_once) {
-            Some(into) => {
-                let into = into.local;
-                let op = Op::Get { into, from };
-                // SAFETY: the caller's promise.
-                let post = || unsafe { self.post(peer, op, Until::Posted, Effect::Read) };
-                self.lending(peer, post)?;
-                Ok(true)
-            }
-            None => {
-                // SAFETY: the bytes are writable during the call, which waits for them.
-                unsafe { self.lane_get(call, endpoint, remote, destination)? };
-                Ok(false)
-            }
         }
     }
 }

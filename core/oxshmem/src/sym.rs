@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::target::{NIC, Target};
 use oxshmem_transport::MemoryKind;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A symmetric object: `len` elements of `T` at the same place of every PE's symmetric heap (M2).
 ///
@@ -26,9 +27,6 @@ pub struct Sym<T> {
     len: usize,
     marker: PhantomData<fn() -> T>,
 }
-
-/// The bit of the generation for objects whose atomics the NIC performs.
-pub(crate) const NIC: u32 = 1 << 31;
 
 impl<T> Clone for Sym<T> {
     fn clone(&self) -> Self {
@@ -227,6 +225,21 @@ impl<T: Pod> Sym<T> {
             len: bytes / size,
             marker: PhantomData,
         })
+    }
+}
+
+/// The bytes of an object. The engine's target has the mark for NICs' atomics only if the object's words have 64 bits:
+/// narrower ones stay with the CPU (M29).
+impl<T: Pod> From<Sym<T>> for Target {
+    #[inline(always)]
+    fn from(sym: Sym<T>) -> Target {
+        let identity = if size_of::<T>() == size_of::<u64>() {
+            sym.identity
+        } else {
+            sym.identity & !((NIC as u64) << 32)
+        };
+        // SAFETY: the invariant of `offset`.
+        unsafe { Target::new(identity, sym.offset, sym.bytes()) }
     }
 }
 

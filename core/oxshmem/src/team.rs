@@ -1,17 +1,18 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
-mod collectives;
-mod creation;
+pub(crate) mod collectives;
+pub(crate) mod creation;
 pub(crate) mod detached;
-mod reductions;
-mod world;
+pub(crate) mod reductions;
+pub(crate) mod world;
 
 use std::fmt;
 
 use crate::collectives::call::CallInfo;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::team::TeamState;
-use crate::context::{Context, ContextOptions};
+use crate::context::Context;
+use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::place::placed;
 
@@ -171,7 +172,7 @@ impl<'w> Team<'w> {
     #[doc(alias = "MPI_Group_translate_ranks")]
     #[must_use]
     pub fn translate(&self, pe: usize, to: &Team<'_>) -> Option<usize> {
-        if self.context.tag != to.context.tag {
+        if self.context.worker.tag != to.context.worker.tag {
             return None;
         }
         // No team has the number that stands for none.
@@ -202,7 +203,7 @@ impl<'w> Team<'w> {
     /// no slot of those for teams that are kept. The same on all members.
     #[must_use]
     pub fn is_for_one_call(&self) -> bool {
-        let budget = self.context.shared.sync_area.pool.budget();
+        let budget = self.context.pe.sync_area.pool.budget();
         self.state()
             .slot()
             .is_some_and(|slot| budget.is_passing(slot))
@@ -247,7 +248,7 @@ impl<'w> Team<'w> {
             signature: const { CallSignature::of(CALL) },
             words: &|| "team destroy()".into(),
         };
-        let area = &self.context.shared.sync_area;
+        let area = &self.context.pe.sync_area;
         area.begin(self.context, &state, info, None).destroy()
     }
 }
@@ -259,7 +260,7 @@ fn create_context<'c>(
     of: &Context<'_>,
     options: ContextOptions,
 ) -> Result<Context<'c>> {
-    if std::ptr::eq(team, &raw const of.shared.sync_area.all) {
+    if std::ptr::eq(team, &raw const of.pe.sync_area.all) {
         return of.context_of(None, options);
     }
     let pes = team.members.pes().map(|pe| pe as u32).collect();

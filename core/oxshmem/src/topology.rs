@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use oxshmem_engine::route::nic_filter::Nics;
 use oxshmem_topo::{CpuSet, Nic, Port, PortState, Topology};
 
 use crate::config;
 use crate::error::{Error, Result};
-use crate::route::Nics;
-use crate::route::device_select::{Offer, decide, offers};
+use crate::setup::device_select::{Offer, decide, offers};
 use crate::world::World;
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";
@@ -126,7 +126,7 @@ impl World {
     /// The device of each transport that this PE has opened, whether or not a route takes it.
     #[must_use]
     pub fn devices(&self) -> Vec<OpenDevice> {
-        let opened = self.shared.routes.opened.iter();
+        let opened = self.worker.engine.routes.opened.iter();
         opened
             .map(|named| OpenDevice {
                 transport: named.name,

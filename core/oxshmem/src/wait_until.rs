@@ -8,14 +8,23 @@ use std::cell::Cell;
 
 use bytemuck::Pod;
 
-use crate::atomics::{AtomicInt, Word};
-use crate::hang::WaitedFor;
-use crate::mapped::HostMemory;
-use crate::order::FenceSite;
-use crate::shared::Shared;
-use crate::trace::Track;
-use crate::wait::{WaitReason, WaitsOn, wait_in_call};
-use crate::{Context, Error, Result, SharedContext, Sym};
+use crate::atomics::AtomicInt;
+use crate::atomics::Word;
+use crate::context::Context;
+use crate::context::threads::SharedContext;
+use crate::error::{Error, Result};
+use crate::pe_state::PeState;
+use crate::place::placed;
+use crate::sym::Sym;
+use oxshmem_engine::engine::Engine;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
+use oxshmem_engine::progress::wait::Waiter;
+use oxshmem_engine::progress::wait::spin;
+use oxshmem_engine::progress::wait::wait_longer;
+use oxshmem_engine::trace::timeline::Track;
 
 /// A comparison of a word with a value: `word CMP value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,62 +69,93 @@ impl Cmp {
 pub trait Waitable: AtomicInt + PartialOrd + std::fmt::Debug {}
 impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
 
-/// The context of a wait: one that this thread uses, or one that threads share, whose lock is not held meanwhile.
-pub(crate) trait Waiter {
-    fn shared(&self) -> &Shared;
+/// The context of a wait on a user's word: one that this thread uses, or one that threads share.
+pub(crate) trait CallWaiter: Waiter {
+    /// The state of its PE.
+    fn pe(&self) -> &PeState;
     /// The tag of its world's handles.
     fn tag(&self) -> u32;
-    /// Makes progress on the context's lanes.
-    fn progress(&self);
-    /// The reason why a collective call that needs these PEs cannot complete, if there is one.
-    fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error>;
-    /// The track where a trace shows its waits; none is the thread's own.
-    fn track(&self) -> Option<Track>;
     /// A pseudorandom number.
     fn random(&self) -> u64;
 }
 
 impl Waiter for Context<'_> {
     #[inline(always)]
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    #[inline(always)]
-    fn tag(&self) -> u32 {
-        self.tag
+    fn engine(&self) -> &Engine {
+        &self.worker.engine
     }
 
     #[inline]
     fn progress(&self) {
-        self.progress();
+        self.worker.progress();
     }
 
-    fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error> {
-        self.blocked_by_failed_lane(call, needs)
+    fn stranded(
+        &self,
+        call: &'static str,
+        needs: WaitsOn<'_>,
+    ) -> Option<oxshmem_engine::error::Error> {
+        self.worker.stranded(call, needs)
     }
 
     fn track(&self) -> Option<Track> {
-        Some(self.track())
+        Some(self.worker.track())
+    }
+}
+
+impl CallWaiter for Context<'_> {
+    #[inline(always)]
+    fn pe(&self) -> &PeState {
+        &self.pe
+    }
+
+    #[inline(always)]
+    fn tag(&self) -> u32 {
+        self.worker.tag
     }
 
     /// The next of a simple sequence (xorshift).
     fn random(&self) -> u64 {
-        self.state.random.set(next_random(self.state.random.get()));
-        self.state.random.get() >> 32
+        let next = next_random(self.random_state().get());
+        self.random_state().set(next);
+        next >> 32
     }
+}
+
+/// [`wait`] as a public call for itself: its report and its error name the place of the call.
+#[inline]
+#[track_caller]
+pub(crate) fn wait_in_call<R>(
+    of: &impl Waiter,
+    reason: &WaitReason<'_>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    match spin(of.engine(), &mut ready) {
+        Some(value) => Ok(value),
+        None => wait_placed(of, reason, &mut ready),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn wait_placed<R>(
+    of: &dyn Waiter,
+    reason: &WaitReason<'_>,
+    ready: &mut dyn FnMut() -> Option<R>,
+) -> Result<R> {
+    placed(|| Ok(wait_longer(of, reason, None, ready)?))
 }
 
 /// Refuses an object that this PE's CPU cannot load, or with too few elements.
 #[inline]
 #[track_caller]
 pub(crate) fn check_word<T: Pod>(
-    of: &impl Waiter,
+    of: &impl CallWaiter,
     call: &'static str,
     word: Sym<T>,
     elements: usize,
 ) -> Result<()> {
-    match of.shared().check_own(of.tag(), call, word, elements) {
+    match of.pe().check_own(of.tag(), call, word, elements) {
         Ok(()) => Ok(()),
         Err(error) => Err(error.here()),
     }
@@ -164,14 +204,14 @@ impl<T: Waitable> Set<'_, T> {
         (0..self.words.len()).filter(move |&i| !skip(i))
     }
 
-    fn holds(&self, at: &Shared, index: usize) -> bool {
+    fn holds(&self, at: &Engine, index: usize) -> bool {
         match (self.words.at(index), self.values.of(index)) {
             (Ok(word), Some(value)) => self.cmp.holds(load_acquire(at, word), value),
             _ => false,
         }
     }
 
-    fn all(&self, at: &Shared) -> bool {
+    fn all(&self, at: &Engine) -> bool {
         self.members().all(|i| self.holds(at, i))
     }
 
@@ -180,7 +220,7 @@ impl<T: Waitable> Set<'_, T> {
     }
 
     /// A word that holds. The search begins anywhere, so that no word starves.
-    fn any(&self, at: &Shared) -> Option<usize> {
+    fn any(&self, at: &Engine) -> Option<usize> {
         self.start.set(next_random(self.start.get()));
         let start = (self.start.get() >> 32) as usize % self.words.len().max(1);
         let holds = |i: &usize| self.holds(at, *i);
@@ -191,7 +231,7 @@ impl<T: Waitable> Set<'_, T> {
     }
 
     /// Every word that holds.
-    fn some(&self, at: &Shared) -> Vec<usize> {
+    fn some(&self, at: &Engine) -> Vec<usize> {
         self.members().filter(|&i| self.holds(at, i)).collect()
     }
 
@@ -315,9 +355,9 @@ macro_rules! calls {
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
-            self.shared().run_progress_hook("test")?;
-            let holds = cmp.holds(load_acquire(self.shared(), word), value);
-            self.shared().make_gpu_data_visible()?;
+            Waiter::engine(self).run_progress_hook("test")?;
+            let holds = cmp.holds(load_acquire(Waiter::engine(self), word), value);
+            Waiter::engine(self).make_gpu_data_visible()?;
             Ok(holds)
         }
 
@@ -367,9 +407,9 @@ macro_rules! calls {
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
             Waiter::progress(self);
-            self.shared().run_progress_hook("signal_fetch")?;
-            let value = load_acquire(self.shared(), signal);
-            self.shared().make_gpu_data_visible()?;
+            Waiter::engine(self).run_progress_hook("signal_fetch")?;
+            let value = load_acquire(Waiter::engine(self), signal);
+            Waiter::engine(self).make_gpu_data_visible()?;
             Ok(value)
         }
 
@@ -397,7 +437,7 @@ macro_rules! calls {
             wait_until_all wait_until_all_vector test_all test_all_vector
                 -> (), bool,
                 |set, at| set.all(at).then_some(()), (),
-                |set: &Set<'_, T>, at: &Shared| set.all(at);
+                |set: &Set<'_, T>, at: &Engine| set.all(at);
             /// The index of a word that compares as asked, picked at random; none for no words (or, when
             /// testing, where none does).
             #[doc(alias("shmem_wait_until_any", "shmem_wait_until_any_vector", "nvshmem_wait_until_any"))]
@@ -426,7 +466,7 @@ macro_rules! calls {
             wait_until_any wait_until_any_vector test_any test_any_vector
                 -> Option<usize>, Option<usize>,
                 |set, at| set.any(at).map(Some), None,
-                |set: &Set<'_, T>, at: &Shared| set.any(at);
+                |set: &Set<'_, T>, at: &Engine| set.any(at);
             /// The indices of the words that compare as asked, at least one when waiting; empty for no
             /// words.
             #[doc(alias("shmem_wait_until_some", "shmem_wait_until_some_vector", "nvshmem_wait_until_some"))]
@@ -456,7 +496,7 @@ macro_rules! calls {
             wait_until_some wait_until_some_vector test_some test_some_vector
                 -> Vec<usize>, Vec<usize>,
                 |set, at| Some(set.some(at)).filter(|s| !s.is_empty()), Vec::new(),
-                |set: &Set<'_, T>, at: &Shared| set.some(at);
+                |set: &Set<'_, T>, at: &Engine| set.some(at);
         }
     };
 }
@@ -471,7 +511,7 @@ impl SharedContext<'_> {
 
 #[track_caller]
 fn word_set<'a, T: Waitable>(
-    of: &impl Waiter,
+    of: &impl CallWaiter,
     call: &'static str,
     words: Sym<T>,
     skip: Option<&'a [bool]>,
@@ -500,9 +540,9 @@ fn word_set<'a, T: Waitable>(
 
 #[track_caller]
 fn wait_set<T: Waitable, R>(
-    of: &impl Waiter,
+    of: &impl CallWaiter,
     set: &Set<'_, T>,
-    poll: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
+    poll: impl Fn(&Set<'_, T>, &Engine) -> Option<R>,
 ) -> Result<R> {
     let describe = || set.reason_words();
     let reason = WaitReason {
@@ -510,20 +550,20 @@ fn wait_set<T: Waitable, R>(
         needs: WaitsOn::AnyPeer,
         describe: &describe,
     };
-    let found = wait_in_call(of, &reason, || poll(set, of.shared()))?;
-    of.shared().make_gpu_data_visible()?;
+    let found = wait_in_call(of, &reason, || poll(set, of.engine()))?;
+    of.engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
 fn test_set<T: Waitable, R>(
-    of: &impl Waiter,
+    of: &impl CallWaiter,
     set: &Set<'_, T>,
-    test: impl Fn(&Set<'_, T>, &Shared) -> R,
+    test: impl Fn(&Set<'_, T>, &Engine) -> R,
 ) -> Result<R> {
     of.progress();
-    of.shared().run_progress_hook(set.call)?;
-    let found = test(set, of.shared());
-    of.shared().make_gpu_data_visible()?;
+    of.engine().run_progress_hook(set.call)?;
+    let found = test(set, of.engine());
+    of.engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -531,7 +571,7 @@ fn test_set<T: Waitable, R>(
 #[inline]
 #[track_caller]
 pub(crate) fn wait_word<T: Waitable>(
-    of: &impl Waiter,
+    of: &impl CallWaiter,
     call: &'static str,
     word: Sym<T>,
     cmp: Cmp,
@@ -539,7 +579,7 @@ pub(crate) fn wait_word<T: Waitable>(
 ) -> Result<T> {
     check_word(of, call, word, 1)?;
     let describe = || {
-        let now = load_acquire(of.shared(), word);
+        let now = load_acquire(of.engine(), word);
         let at = word.offset();
         (
             WaitedFor::Any,
@@ -552,15 +592,15 @@ pub(crate) fn wait_word<T: Waitable>(
         describe: &describe,
     };
     let found = wait_in_call(of, &reason, || {
-        let now = load_acquire(of.shared(), word);
+        let now = load_acquire(of.engine(), word);
         cmp.holds(now, value).then_some(now)
     })?;
-    of.shared().make_gpu_data_visible()?;
+    of.engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
 /// Loads this PE's own word with acquire order. The caller has checked that the object is this world's.
 #[inline(always)]
-fn load_acquire<T: Word>(at: &Shared, word: Sym<T>) -> T {
+fn load_acquire<T: Word>(at: &Engine, word: Sym<T>) -> T {
     T::of_bits(at.own(word).load_word(T::WIDTH, FenceSite::Wait))
 }

@@ -9,18 +9,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
+use oxshmem_engine::am::progress_thread::ProgressThread;
 use oxshmem_transport::MemoryKind;
 
 use crate::config::MemoryModel;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::goodbye;
 use crate::heap::Growth;
 use crate::options::NicAtomics;
 use crate::place::placed;
-use crate::service::ProgressThread;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::GpuStreams;
-use crate::{goodbye, report};
+use oxshmem_engine::report;
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
 ///
@@ -107,19 +108,19 @@ impl World {
     /// The memory model that this world keeps.
     #[must_use]
     pub fn model(&self) -> MemoryModel {
-        self.shared.config.model
+        self.pe.config.model
     }
 
     /// The host of each PE, as the PE names it.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
-        &self.shared.hosts
+        &self.pe.hosts
     }
 
     /// The bootstrap by which the PEs found each other, in words.
     #[must_use]
     pub fn bootstrap(&self) -> String {
-        self.shared.bootstrap.describe()
+        self.worker.engine.bootstrap.describe()
     }
 
     /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
@@ -128,10 +129,10 @@ impl World {
     /// What was on its way to them by lanes is given up. Until then a quiet of the context that it was issued on
     /// fails: of the one that a team is bound to where a collective call's own words were, too.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
-        let lost = self.shared.liveness.acknowledge();
-        self.forget_lost();
+        let lost = self.worker.engine.liveness.acknowledge();
+        self.worker.forget_lost();
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_streams {
+        if let Some(side) = &self.pe.gpu_streams {
             self.resume_streams(side);
         }
         lost
@@ -143,7 +144,7 @@ impl World {
         side.stop_word.resume();
         // One that was lost meanwhile had its waits ended before.
         fence(Ordering::SeqCst);
-        if self.shared.liveness.first_lost().is_some() {
+        if self.worker.engine.liveness.first_lost().is_some() {
             side.stop_word.end();
         }
     }
@@ -151,14 +152,14 @@ impl World {
     /// [`bindings::drive_in_waits`](crate::bindings::drive_in_waits).
     pub(crate) fn drive_in_waits(&self, drive: fn()) {
         // The first stays.
-        let _ = self.shared.progress_hook.set(drive);
+        let _ = self.worker.engine.progress_hook.set(drive);
     }
 
     /// Ends the whole job with `status`: every PE, whatever it is doing. Does not return where a
     /// launcher ends the processes; with threads as PEs, every call of every PE fails from here on.
     #[doc(alias("shmem_global_exit", "nvshmem_global_exit", "MPI_Abort"))]
     pub fn global_exit(&self, status: i32) {
-        self.shared.bootstrap.abort(
+        self.worker.engine.bootstrap.abort(
             status,
             &format!("PE {} called global_exit({status})", self.my_pe()),
         );
@@ -174,14 +175,14 @@ impl World {
     }
 
     fn finalize_inner(self) -> Result<()> {
-        let traced = self.traced("finalize");
+        let traced = self.worker.traced("finalize");
         let drained = self.last_arrival()?;
         let host = self.heap(MemoryKind::Host).blocks.total();
         let gpu = self.heap(MemoryKind::Cuda).blocks.total();
         let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
         if blocks > 0 && self.my_pe() == 0 {
             let told = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
-            if self.shared.config.check {
+            if self.pe.config.check {
                 report::warn(&told)
             } else {
                 report::info(&told)
@@ -194,22 +195,22 @@ impl World {
 
     /// [`bindings::quiesce`](crate::bindings::quiesce).
     pub(crate) fn quiesce(&self) -> Result<()> {
-        let _traced = self.traced("finalize");
+        let _traced = self.worker.traced("finalize");
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
         #[cfg(feature = "cuda")]
-        if streams.is_err() && self.shared.gpu_streams.iter().any(|side| side.is_used()) {
+        if streams.is_err() && self.pe.gpu_streams.iter().any(|side| side.is_used()) {
             return drained.and(streams);
         }
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
         if drained.is_ok() {
             // Nobody writes to it before all have come to the next collective call.
-            for team in self.shared.sync_area.pool.release_all() {
+            for team in self.pe.sync_area.pool.release_all() {
                 self.own(team).zero();
             }
-            self.shared.sync_area.shared.reset(self);
-            self.shared.bootstrap.rest(true);
+            self.pe.sync_area.shared.reset(self);
+            self.worker.engine.bootstrap.rest(true);
         }
         drained.and(streams)
     }
@@ -217,7 +218,7 @@ impl World {
     /// Waits for what this PE's streams were given, which may use all of its memory. Every PE has come to the end.
     fn end_streams(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_streams {
+        if let Some(side) = &self.pe.gpu_streams {
             return side.end();
         }
         Ok(())
@@ -225,13 +226,13 @@ impl World {
 
     /// [`bindings::unquiesce`](crate::bindings::unquiesce).
     pub(crate) fn unquiesce(&self) -> Result<()> {
-        self.shared.bootstrap.rest(false);
+        self.worker.engine.bootstrap.rest(false);
         if self.inner.linger {
-            goodbye::expect(&self.shared.bootstrap);
+            goodbye::expect(&self.worker.engine.bootstrap);
         }
         // `quiesce` may have ended waits.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_streams {
+        if let Some(side) = &self.pe.gpu_streams {
             self.resume_streams(side);
         }
         self.barrier_all()
@@ -241,17 +242,17 @@ impl World {
     /// which others hear of it.
     fn last_arrival(&self) -> Result<Result<()>> {
         if self.inner.linger {
-            goodbye::is_said(&self.shared.bootstrap);
+            goodbye::is_said(&self.worker.engine.bootstrap);
         }
         self.arrive_in_finalize(self.quiet())?;
         // The words of that arrival itself may be on their way still.
-        let drained = match self.is_idle() {
+        let drained = match self.worker.is_idle() {
             true => Ok(()),
-            false => self.drain_lanes("finalize"),
+            false => self.worker.drain_lanes("finalize"),
         };
         self.inner.stranded.set(drained.is_err());
         self.end_stats();
-        Ok(drained)
+        Ok(drained.map_err(Error::from))
     }
 
     /// Leaves the job, and waits for nobody.
@@ -263,14 +264,14 @@ impl World {
 
     /// [`bindings::finalize_at_exit`](crate::bindings::finalize_at_exit).
     pub(crate) fn finalize_at_exit(&self) -> Result<()> {
-        let traced = self.traced("finalize");
+        let traced = self.worker.traced("finalize");
         let drained = self.last_arrival()?;
         drop(traced);
-        self.shared.sync_area.all.close();
+        self.pe.sync_area.all.close();
         let left = self.say_goodbye();
         // Who has not left is among those that the rendezvous waits for.
         if !self.inner.stranded.get() {
-            self.shared.bootstrap.outlast();
+            self.worker.engine.bootstrap.outlast();
         }
         drained.and(left)
     }
@@ -280,7 +281,7 @@ impl World {
         self.end_trace();
         // Who waits for a word that has not gone out hears of a death instead.
         if !self.inner.stranded.get() {
-            self.shared.bootstrap.leave();
+            self.worker.engine.bootstrap.leave();
         }
         streams
     }
@@ -293,10 +294,10 @@ impl Drop for World {
     fn drop(&mut self) {
         // First: a lane's page-locked memory is freed when this PE's streams are done.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_streams {
+        if let Some(side) = &self.pe.gpu_streams {
             side.stop_word.end();
         }
-        for opened in &self.shared.rails {
+        for opened in &self.worker.engine.rails {
             opened.domain.shutdown();
         }
         // A `main` that returns an error drops its world before the error is printed. Were the
@@ -304,9 +305,9 @@ impl Drop for World {
         // before this PE, whose failure it is, has said a word.
         if self.inner.linger {
             if std::thread::panicking() {
-                goodbye::is_said(&self.shared.bootstrap);
+                goodbye::is_said(&self.worker.engine.bootstrap);
             }
-            let bootstrap = Arc::clone(&self.shared.bootstrap);
+            let bootstrap = Arc::clone(&self.worker.engine.bootstrap);
             // Where no thread can be had, the connection closes now.
             let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);

@@ -11,7 +11,7 @@ pub(crate) const SLOTS: usize = 256;
 const WORDS: usize = 2;
 
 /// The messages that a PE's contexts have sent and that have no reply yet, as of the last poll.
-pub(crate) struct PendingReplies {
+pub struct PendingReplies {
     /// The words that replies go to.
     replies: Target,
     slots: Mutex<Slots>,
@@ -55,10 +55,10 @@ pub(crate) enum SlotState {
 
 impl PendingReplies {
     /// Bytes of the slots.
-    pub(crate) const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
+    pub const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
 
     /// Replies go into these words.
-    pub(crate) fn new(replies: Target) -> Self {
+    pub fn new(replies: Target) -> Self {
         PendingReplies {
             replies,
             slots: Mutex::new(Slots {

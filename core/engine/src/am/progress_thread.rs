@@ -10,16 +10,16 @@ use std::time::Duration;
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{Domain, Inbox, Pe, RegionId, Remote, Reply};
 
-use crate::report;
 use crate::am::request::AmRequest;
 use crate::error::{Error, Result};
 use crate::memory::extents::Extents;
 use crate::memory::mapped::{HostMemory, Span};
 use crate::order::fence_site::FenceSite;
+use crate::report;
 use crate::trace::timeline::{Trace, Track};
 
 /// The running thread. Ended by the shutdown of its domain, and waited for when this is dropped.
-pub(crate) struct ProgressThread {
+pub struct ProgressThread {
     thread: Option<JoinHandle<()>>,
     domain: Arc<dyn Domain>,
 }
@@ -33,7 +33,7 @@ impl fmt::Debug for ProgressThread {
 impl ProgressThread {
     /// Serves the messages to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
     /// the same size, by `extents`. `ended` is called if it ends because it cannot go on.
-    pub(crate) fn start(
+    pub fn start(
         domain: &Arc<dyn Domain>,
         own: &Arc<Mapping>,
         extents: Extents,

@@ -4,7 +4,7 @@ use crate::gpu::stage_request::StageRequest;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
+pub enum Message {
     /// The sender takes part in no collective call any more.
     Disconnect,
     /// A request; the reply has this number.
@@ -19,7 +19,7 @@ pub(crate) enum Message {
 
 /// A request of one PE to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ControlRequest {
+pub enum ControlRequest {
     /// Make the data that NICs have placed in your GPU's memory visible to it (M27).
     FlushGpu,
     /// Connect a lane of this transport with this endpoint, and reply with yours.
@@ -32,7 +32,7 @@ pub(crate) enum ControlRequest {
 }
 
 impl Message {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let with = |kind: u8, number: u64, rest: &[&[u8]]| {
             let mut bytes = vec![kind];
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -63,7 +63,7 @@ impl Message {
     }
 
     /// None for bytes that no version of this library sends.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Message> {
+    pub fn of_bytes(bytes: &[u8]) -> Option<Message> {
         let (kind, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk::<8>()?;
         let number = u64::from_le_bytes(*number);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The requests of this PE that have no reply yet.
 #[derive(Clone, Default)]
-pub(crate) struct ControlRequests(Arc<Inner>);
+pub struct ControlRequests(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -58,7 +58,7 @@ impl ControlRequests {
     }
 
     /// A reply has arrived.
-    pub(crate) fn answered(&self, from: usize, number: u64, reply: Reply) {
+    pub fn answered(&self, from: usize, number: u64, reply: Reply) {
         // A reply to a request that was cancelled counts no more.
         if let Some((pe, slot)) = self.open().requests.get_mut(&number)
             && *pe == from

@@ -7,7 +7,7 @@ use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
 /// The domains that flush this PE's GPU: they make data that NICs placed in its memory visible to it (M27).
 #[derive(Clone, Default)]
-pub(crate) struct GpuFlushes {
+pub struct GpuFlushes {
     domains: Arc<[Arc<dyn Domain>]>,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Debug for GpuFlushes {
 
 impl GpuFlushes {
     /// The domains among `all` that need it.
-    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Arc<dyn Domain>>) -> Self {
+    pub fn of<'a>(all: impl Iterator<Item = &'a Arc<dyn Domain>>) -> Self {
         let needs = |domain: &&Arc<dyn Domain>| {
             let guarantees = domain.guarantees(MemoryKind::Cuda);
             guarantees.is_some_and(|g| g.gpu_flush == GpuFlush::Target)
@@ -33,7 +33,7 @@ impl GpuFlushes {
 
     /// Whether there are any.
     #[inline(always)]
-    pub(crate) fn are_needed(&self) -> bool {
+    pub fn are_needed(&self) -> bool {
         !self.domains.is_empty()
     }
 
@@ -44,7 +44,7 @@ impl GpuFlushes {
     }
 
     /// The reply to a PE's request for a flush.
-    pub(crate) fn asked(&self) -> Result<Vec<u8>, String> {
+    pub fn asked(&self) -> Result<Vec<u8>, String> {
         let flushed = self.flush().map_err(|error| error.to_string());
         flushed.map(|()| Vec::new())
     }

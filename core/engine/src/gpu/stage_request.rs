@@ -4,7 +4,7 @@ use oxshmem_transport::{AtomicOp, Width};
 
 /// A request of one PE to another's staging server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StageRequest {
+pub enum StageRequest {
     /// Lend me so many slots at most; the reply, a byte for each, comes when there is one at least.
     Take(u8),
     /// Copy from the slot into GPU memory.
@@ -25,7 +25,7 @@ pub(crate) enum StageRequest {
 
 /// A copy between a slot's beginning and GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StagePiece {
+pub struct StagePiece {
     pub slot: u8,
     pub len: u32,
     /// In bytes from the start of the GPU heap.

@@ -33,7 +33,7 @@ const SHARE: usize = 8;
 
 /// The addresses of the slots in the host heap, alike on every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slots {
+pub struct Slots {
     /// The memory of all slots.
     pub area: Target,
     /// Bytes of each.
@@ -42,13 +42,13 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// Bytes of a slot in a heap of this limit: of whole words, and a power of two.
-    pub(crate) fn size(limit: usize) -> usize {
+    pub fn size(limit: usize) -> usize {
         let share = (limit / SHARE / SLOTS).max(1);
         (1 << share.ilog2()).clamp(SMALLEST, LARGEST)
     }
 
     /// Bytes of all slots in a heap of this limit.
-    pub(crate) fn all(limit: usize) -> usize {
+    pub fn all(limit: usize) -> usize {
         Self::size(limit) * SLOTS
     }
 
@@ -173,7 +173,7 @@ struct Queued {
 }
 
 /// A PE's service to others that reach its GPU through host memory.
-pub(crate) struct StagingServer {
+pub struct StagingServer {
     access: Option<Arc<dyn GpuAccess>>,
     own: Arc<Mapping>,
     flushes: GpuFlushes,
@@ -194,7 +194,7 @@ impl fmt::Debug for StagingServer {
 }
 
 impl StagingServer {
-    pub(crate) fn new(
+    pub fn new(
         access: Option<Arc<dyn GpuAccess>>,
         own: &Arc<Mapping>,
         flushes: &GpuFlushes,
@@ -215,7 +215,7 @@ impl StagingServer {
     }
 
     /// From here on there are slots. They lie within the host heap.
-    pub(crate) fn open(&self, slots: Slots) {
+    pub fn open(&self, slots: Slots) {
         self.state().slots = Some(slots);
         self.lend();
     }
@@ -231,12 +231,12 @@ impl StagingServer {
     }
 
     /// The same, to be kept.
-    pub(crate) fn shared_access(&self) -> Option<Arc<dyn GpuAccess>> {
+    pub fn shared_access(&self) -> Option<Arc<dyn GpuAccess>> {
         self.access.clone()
     }
 
     /// Queues a PE's request; its reply is sent when it is done.
-    pub(crate) fn asked(self: &Arc<Self>, from: u32, number: u64, request: StageRequest) {
+    pub fn asked(self: &Arc<Self>, from: u32, number: u64, request: StageRequest) {
         let queue = self.queue.get_or_init(|| self.start());
         let queued = queue.as_ref().map_err(String::clone).and_then(|queue| {
             let sent = queue.send(Queued {
@@ -309,7 +309,7 @@ impl StagingServer {
 
     /// Takes back the slots of a PE that is gone, and lends it none from now on. A slot with a copy in progress
     /// on another thread is lent again only when that has ended.
-    pub(crate) fn lost(&self, pe: u32) {
+    pub fn lost(&self, pe: u32) {
         self.state().gone.insert(pe);
         self.done(pe);
     }

@@ -4,7 +4,7 @@ use oxshmem_transport::{AtomicOp, Width};
 
 /// An atomic on a word, wherever that is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AtomicRequest {
+pub struct AtomicRequest {
     pub op: AtomicOp,
     pub width: Width,
     /// The value that the operation writes or combines.
@@ -26,7 +26,7 @@ impl AtomicRequest {
 
     /// The operand and the value to compare with.
     #[inline(always)]
-    pub(crate) fn operands(self) -> (u64, u64) {
+    pub fn operands(self) -> (u64, u64) {
         (self.operand, self.compare)
     }
 

@@ -17,7 +17,7 @@ use crate::trace::lane_counters::{LaneCounters, Operation};
 use crate::trace::timeline::Trace;
 
 /// One context's lane of one transport.
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     rail: Arc<Rail>,
     /// The index of its transport.
     pub(crate) index: usize,
@@ -347,7 +347,7 @@ impl Endpoint {
 
     /// Drops the lane, which waits until nothing in flight touches local memory. Its operations that have not
     /// completed stay noted, so that the next quiet reports them.
-    pub(crate) fn fail(&self, why: &Error) {
+    pub(crate) fn fail(&self, why: &dyn fmt::Display) {
         let state = &mut *self.lane.borrow_mut();
         if state.lane.take().is_some() {
             state.deferred = Deferred::default();

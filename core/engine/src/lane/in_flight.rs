@@ -4,7 +4,7 @@ use crate::order::op_set::OpSet;
 
 /// How far a posted operation must have come before the call returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Until {
+pub enum Until {
     /// Accepted by the lane.
     Posted,
     /// Completed, as the transport counts it.
@@ -13,7 +13,7 @@ pub(crate) enum Until {
 
 /// The work that an operation leaves for a later fence or quiet.
 #[derive(Clone, Copy)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// None: it reads, and has read when it returns.
     Read,
     /// Updates that a fence orders.

@@ -15,7 +15,7 @@ use crate::lane::remote::RemoteTarget;
 use crate::trace::timeline::Trace;
 
 /// All lanes of a context.
-pub(crate) struct Lanes {
+pub struct Lanes {
     /// By transport.
     pub(crate) endpoints: Box<[Endpoint]>,
     /// Operations may be in flight on some lane, or fences and quiets have more to do than a mapped world's
@@ -30,7 +30,7 @@ pub(crate) struct Lanes {
     /// Nonblocking gets into this PE's own GPU memory are in flight that need a flush here.
     pub(crate) gpu_gets_in_flight: Cell<bool>,
     /// Slices of cudarc's are lent to nonblocking operations.
-    pub(crate) slices_lent: Cell<bool>,
+    pub slices_lent: Cell<bool>,
     /// The number of acknowledgements of losses when this context last forgot the lost PEs.
     pub(crate) acknowledgements: Cell<u32>,
 }
@@ -43,7 +43,7 @@ impl fmt::Debug for Lanes {
 
 impl Lanes {
     /// A context's lanes of these transports, in a job of `pes` PEs.
-    pub(crate) fn open(rails: &[Arc<Rail>], pes: usize, always_slow: bool) -> Result<Self> {
+    pub fn open(rails: &[Arc<Rail>], pes: usize, always_slow: bool) -> Result<Self> {
         let open = |(index, rail)| Endpoint::open(rail, index, pes);
         let endpoints = rails.iter().enumerate().map(open);
         Ok(Lanes {
@@ -53,7 +53,7 @@ impl Lanes {
             has_fenced: Cell::new(false),
             gpu_flushes_due: RefCell::default(),
             gpu_gets_in_flight: Cell::new(false),
-                    slices_lent: Cell::new(false),
+            slices_lent: Cell::new(false),
             acknowledgements: Cell::new(0),
         })
     }
@@ -89,7 +89,7 @@ impl Lanes {
     }
 
     /// Writes the counts of all lanes to the trace.
-    pub(crate) fn write_trace_counts(&self) {
+    pub fn write_trace_counts(&self) {
         let all = self.endpoints.iter().flat_map(|endpoint| &endpoint.trace);
         all.for_each(|counters| counters.write());
     }
@@ -102,7 +102,7 @@ impl Lanes {
     }
 
     /// The world ends.
-    pub(crate) fn retire(&mut self) {
+    pub fn retire(&mut self) {
         self.endpoints.iter_mut().for_each(Endpoint::retire_lane);
     }
 

@@ -7,9 +7,9 @@ use crate::memory::registrations::MrKey;
 
 /// The local side of a transfer.
 #[derive(Clone, Copy)]
-pub(crate) struct LocalBuffer {
+pub struct LocalBuffer {
     pub(crate) at: *mut u8,
-    pub(crate) len: usize,
+    pub len: usize,
     /// The key of all of it for the lane's transport, if the caller has one; else it is looked up, and bytes
     /// without one are the CPU's.
     pub(crate) keyed: Option<MrKey>,
@@ -17,7 +17,7 @@ pub(crate) struct LocalBuffer {
 
 impl LocalBuffer {
     /// The CPU's memory, or symmetric memory.
-    pub(crate) fn at(at: *const u8, len: usize) -> LocalBuffer {
+    pub fn at(at: *const u8, len: usize) -> LocalBuffer {
         let at = at.cast_mut();
         LocalBuffer {
             at,
@@ -27,12 +27,12 @@ impl LocalBuffer {
     }
 
     /// A source.
-    pub(crate) fn read(bytes: &[u8]) -> LocalBuffer {
+    pub fn read(bytes: &[u8]) -> LocalBuffer {
         LocalBuffer::at(bytes.as_ptr(), bytes.len())
     }
 
     /// The same bytes by a key of the transport whose lane is used, which lasts as long as they are.
-    pub(crate) fn keyed(self, keyed: MrKey) -> LocalBuffer {
+    pub fn keyed(self, keyed: MrKey) -> LocalBuffer {
         LocalBuffer {
             keyed: Some(keyed),
             ..self
@@ -50,7 +50,7 @@ impl LocalBuffer {
 }
 
 /// The local side of the next chunk of a transfer.
-pub(crate) struct LocalChunk<'w> {
+pub struct LocalChunk<'w> {
     pub local: Local,
     pub on_gpu: bool,
     /// The bounce buffer, if the bytes go through it.

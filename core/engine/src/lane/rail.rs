@@ -15,7 +15,7 @@ use crate::memory::extents::{Extents, MAX_EXTENTS};
 use crate::order::op_set::{OpKind, OpSet};
 
 /// One opened transport.
-pub(crate) struct Rail {
+pub struct Rail {
     pub name: &'static str,
     pub domain: Arc<dyn Domain>,
     /// The domain's, which are constant.
@@ -40,7 +40,7 @@ pub(crate) struct IdleLane {
 }
 
 /// A heap of this PE in the extents in which one transport has it registered.
-pub(crate) struct RegisteredHeap {
+pub struct RegisteredHeap {
     pub extents: Extents,
     /// The region number of the first.
     first: u32,
@@ -75,36 +75,36 @@ impl RegisteredHeap {
     }
 
     /// Sets how the heap is cut, before anything is registered.
-    pub(crate) fn set_extents(&mut self, extents: Extents) {
+    pub fn set_extents(&mut self, extents: Extents) {
         self.extents = extents;
         let count = extents.count(extents.limit());
         self.keys = (0..count).map(|_| AtomicU64::new(0)).collect();
     }
 
     /// The registered extents of this PE's heap.
-    pub(crate) fn regions(&self) -> MutexGuard<'_, Vec<Box<dyn Region>>> {
+    pub fn regions(&self) -> MutexGuard<'_, Vec<Box<dyn Region>>> {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The PEs whose heaps of this kind are imported here, and grow.
-    pub(crate) fn imported(&self) -> MutexGuard<'_, Vec<Peer>> {
+    pub fn imported(&self) -> MutexGuard<'_, Vec<Peer>> {
         self.imported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The PEs that pass each other the descriptors of extents, this one among them, if any do.
-    pub(crate) fn shared_with(&self) -> MutexGuard<'_, Vec<u32>> {
+    pub fn shared_with(&self) -> MutexGuard<'_, Vec<u32>> {
         let pes = self.shared_with.lock();
         pes.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The region number of an extent, which is the same on every PE.
     #[inline]
-    pub(crate) fn id(&self, extent: u32) -> RegionId {
+    pub fn id(&self, extent: u32) -> RegionId {
         RegionId(self.first + extent)
     }
 
     /// Bytes of the extent with this region number.
-    pub(crate) fn len_of(&self, id: RegionId) -> u64 {
+    pub fn len_of(&self, id: RegionId) -> u64 {
         let extent = id.0.saturating_sub(self.first);
         self.extents.end(extent) - self.extents.start(extent)
     }
@@ -119,7 +119,7 @@ impl RegisteredHeap {
     }
 
     /// One more extent is registered.
-    pub(crate) fn grow(&self, region: Box<dyn Region>) {
+    pub fn grow(&self, region: Box<dyn Region>) {
         let mut regions = self.regions();
         if let Some(key) = self.keys.get(regions.len()) {
             key.store(region.local_key().0, Ordering::Relaxed);
@@ -130,7 +130,7 @@ impl RegisteredHeap {
     }
 
     /// Deregisters all extents but the first `count`. Nothing uses the others.
-    pub(crate) fn shrink(&self, count: usize) {
+    pub fn shrink(&self, count: usize) {
         let mut regions = self.regions();
         regions.truncate(count);
         self.registered.store(regions.len(), Ordering::Release);
@@ -148,7 +148,7 @@ impl RegisteredHeap {
     }
 
     /// A PE's heap is imported, and so will be the extents that it grows by.
-    pub(crate) fn imports_from(&self, peer: &Peer) {
+    pub fn imports_from(&self, peer: &Peer) {
         let mut imported = self.imported();
         if !imported.iter().any(|known| known.pe == peer.pe) {
             imported.push(peer.clone());
@@ -157,7 +157,7 @@ impl RegisteredHeap {
 }
 
 impl Rail {
-    pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
+    pub fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
         // Nothing, where it does not say.
         let promised = |kind| domain.guarantees(kind).unwrap_or(Guarantees::NONE);
         Rail {
@@ -174,23 +174,23 @@ impl Rail {
     }
 
     /// Whether it registers the heap extent by extent.
-    pub(crate) fn pins(&self) -> bool {
+    pub fn pins(&self) -> bool {
         self.caps.pins
     }
 
     /// Nothing will go by it: its registrations end.
-    pub(crate) fn retire(&self) {
+    pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.host.shrink(0);
         self.gpu.shrink(0);
     }
 
-    pub(crate) fn is_retired(&self) -> bool {
+    pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
     /// Operations take its lanes: every context has one.
-    pub(crate) fn enable_lanes(&self) {
+    pub fn enable_lanes(&self) {
         self.lanes_enabled.store(true, Ordering::Release);
     }
 
@@ -221,7 +221,7 @@ impl Rail {
 
     /// The registration of a heap of this kind.
     #[inline]
-    pub(crate) fn registered_heap(&self, kind: MemoryKind) -> &RegisteredHeap {
+    pub fn registered_heap(&self, kind: MemoryKind) -> &RegisteredHeap {
         match kind {
             MemoryKind::Host => &self.host,
             _ => &self.gpu,
@@ -240,7 +240,7 @@ impl Rail {
     }
 
     /// Whether it knows this PE's GPU heap.
-    pub(crate) fn carries_gpu(&self) -> bool {
+    pub fn carries_gpu(&self) -> bool {
         !self.gpu.regions().is_empty()
     }
 
@@ -256,7 +256,7 @@ impl Rail {
     }
 
     /// Its guarantees for memory of a kind: none, if it does not say.
-    pub(crate) fn guarantees(&self, kind: MemoryKind) -> Guarantees {
+    pub fn guarantees(&self, kind: MemoryKind) -> Guarantees {
         let index = MemoryKind::ALL.iter().position(|known| *known == kind);
         index.map_or(Guarantees::NONE, |index| self.guarantees[index])
     }

@@ -6,7 +6,7 @@ use crate::lane::endpoint::Endpoint;
 
 /// The executor of atomics on a word that a lane reaches (M29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtomicsBy {
+pub enum AtomicsBy {
     /// The transport, coherent with the target's CPU.
     Transport,
     /// The target's NIC.
@@ -17,7 +17,7 @@ pub(crate) enum AtomicsBy {
 
 /// An address in a PE's symmetric memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RemoteTarget {
+pub struct RemoteTarget {
     pub pe: usize,
     pub kind: MemoryKind,
     /// Bytes from the start of its heap of that kind.
@@ -29,7 +29,7 @@ impl RemoteTarget {
     /// The byte `further` on as a transport names it, and the bytes that its region has from there. Every PE
     /// registers the same heaps in the same extents, under the same region numbers.
     #[inline]
-    pub(crate) fn locate(self, endpoint: &Endpoint, further: usize) -> (Remote, usize) {
+    pub fn locate(self, endpoint: &Endpoint, further: usize) -> (Remote, usize) {
         let heap = endpoint.registered_heap(self.kind);
         heap.locate(self.offset + further as u64)
     }
@@ -42,7 +42,7 @@ impl RemoteTarget {
 
 /// One PE as one call reaches it by a lane.
 #[derive(Clone, Copy)]
-pub(crate) struct LanePeer<'e> {
+pub struct LanePeer<'e> {
     /// The name of the call, for errors and reports.
     pub call: &'static str,
     pub endpoint: &'e Endpoint,

@@ -12,18 +12,18 @@ const MAX_BUFFERS: usize = 4;
 const SHARE: usize = 16;
 
 /// The buffers that are not borrowed.
-pub(crate) struct BouncePool {
+pub struct BouncePool {
     free: Mutex<Vec<Target>>,
 }
 
 impl BouncePool {
     /// Bytes of the buffers in a heap of this limit.
-    pub(crate) fn size(limit: usize) -> usize {
+    pub fn size(limit: usize) -> usize {
         (limit / SHARE / BYTES).clamp(1, MAX_BUFFERS) * BYTES
     }
 
     /// Buffers cut from this part of the heap.
-    pub(crate) fn new(area: Target) -> Self {
+    pub fn new(area: Target) -> Self {
         let buffers = (0..area.len() / BYTES).filter_map(|i| area.part(i * BYTES, BYTES));
         BouncePool {
             free: Mutex::new(buffers.collect()),
@@ -42,7 +42,7 @@ impl BouncePool {
 }
 
 /// A borrowed buffer, until this is dropped.
-pub(crate) struct Bounce<'w> {
+pub struct Bounce<'w> {
     pool: &'w BouncePool,
     pub buffer: Target,
 }

@@ -16,7 +16,7 @@ const MAX_CAPPED_EXTENTS: u64 = 256;
 /// before it together, up to `steps` of them; the extents behind those are all as large as the last of
 /// them, and the last is cut off at the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extents {
+pub struct Extents {
     first: u64,
     /// How many extents, behind the first, have doubled.
     steps: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Extents {
 
 impl Extents {
     /// One extent, for memory that costs nothing to register whole.
-    pub(crate) fn whole(limit: u64) -> Self {
+    pub fn whole(limit: u64) -> Self {
         Extents {
             first: limit.max(1),
             steps: 0,
@@ -34,7 +34,7 @@ impl Extents {
     }
 
     /// At most [`MAX_EXTENTS`], of whole pages.
-    pub(crate) fn doubling(limit: u64) -> Self {
+    pub fn doubling(limit: u64) -> Self {
         let least = limit.div_ceil(1 << (MAX_EXTENTS - 1));
         let first = least.next_multiple_of(FIRST_EXTENT).max(FIRST_EXTENT);
         Extents {
@@ -45,7 +45,7 @@ impl Extents {
     }
 
     /// Extents of which none is larger than a GPU can spare.
-    pub(crate) fn capped(limit: u64) -> Self {
+    pub fn capped(limit: u64) -> Self {
         let largest = (limit / MAX_CAPPED_EXTENTS)
             .next_power_of_two()
             .max(MAX_CAPPED_EXTENT);
@@ -71,7 +71,7 @@ impl Extents {
 
     /// The extent in which a byte lies.
     #[inline]
-    pub(crate) fn index(self, offset: u64) -> u32 {
+    pub fn index(self, offset: u64) -> u32 {
         if offset < self.first {
             return 0;
         }
@@ -88,7 +88,7 @@ impl Extents {
 
     /// The start of an extent.
     #[inline]
-    pub(crate) fn start(self, index: u32) -> u64 {
+    pub fn start(self, index: u32) -> u64 {
         match index {
             0 => 0,
             index if index <= self.steps + 1 => self.first << (index - 1),
@@ -98,12 +98,12 @@ impl Extents {
 
     /// The end of an extent.
     #[inline]
-    pub(crate) fn end(self, index: u32) -> u64 {
+    pub fn end(self, index: u32) -> u64 {
         self.start(index + 1).min(self.limit)
     }
 
     /// The number of extents that hold the first `bytes`.
-    pub(crate) fn count(self, bytes: u64) -> u32 {
+    pub fn count(self, bytes: u64) -> u32 {
         bytes.checked_sub(1).map_or(0, |last| self.index(last) + 1)
     }
 

@@ -20,7 +20,7 @@ use crate::order::fence_site::FenceSite;
 
 /// Bytes that a CPU loads and stores. An ordered access names the site of the fence that it
 /// inserts.
-pub(crate) trait HostMemory: Copy {
+pub trait HostMemory: Copy {
     /// The part from `offset` on, of `len` bytes. The caller has checked the range.
     fn part(self, offset: usize, len: usize) -> Self;
     /// Copies from private memory. The caller has checked that `source` fits.
@@ -40,7 +40,7 @@ pub(crate) trait HostMemory: Copy {
 
 /// `len` mapped bytes, valid for `'w`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span<'w> {
+pub struct Span<'w> {
     addr: NonNull<u8>,
     len: usize,
     world: PhantomData<&'w ()>,
@@ -62,13 +62,13 @@ impl<'w> Span<'w> {
     }
 
     #[inline(always)]
-    pub(crate) fn as_ptr(self) -> *mut u8 {
+    pub fn as_ptr(self) -> *mut u8 {
         self.addr.as_ptr()
     }
 
     /// The part from `offset` on, of `len` bytes. The caller has checked the range.
     #[inline(always)]
-    pub(crate) fn part(self, offset: usize, len: usize) -> Self {
+    pub fn part(self, offset: usize, len: usize) -> Self {
         debug_assert!(offset <= self.len && len <= self.len - offset);
         // SAFETY: the part lies within this span (checked by the caller, asserted in debug builds).
         unsafe { Span::new(self.addr.add(offset), len) }
@@ -76,7 +76,7 @@ impl<'w> Span<'w> {
 
     /// Stores one element; in one access if it has 1, 2, 4 or 8 bytes and is aligned.
     #[inline(always)]
-    pub(crate) fn store<T: Pod>(self, value: T) {
+    pub fn store<T: Pod>(self, value: T) {
         debug_assert!(size_of::<T>() <= self.len);
         // SAFETY: `size_of::<T>()` bytes are mapped (Span's invariant).
         unsafe { oxshmem_heap::copy::store(self.addr.as_ptr().cast::<T>(), value) }
@@ -84,7 +84,7 @@ impl<'w> Span<'w> {
 
     /// Loads one element; in one access if it has 1, 2, 4 or 8 bytes and is aligned.
     #[inline(always)]
-    pub(crate) fn load<T: Pod>(self) -> T {
+    pub fn load<T: Pod>(self) -> T {
         debug_assert!(size_of::<T>() <= self.len);
         // SAFETY: as for store; any bytes are a valid `T: Pod`.
         unsafe { oxshmem_heap::copy::load(self.addr.as_ptr().cast::<T>()) }
@@ -92,13 +92,13 @@ impl<'w> Span<'w> {
 
     /// Prefetches the first byte's cache line, to be stored to.
     #[inline(always)]
-    pub(crate) fn prefetch_write(self) {
+    pub fn prefetch_write(self) {
         oxshmem_heap::copy::prefetch_write(self.addr.as_ptr());
     }
 
     /// Prefetches the first byte's cache line, to be loaded from.
     #[inline(always)]
-    pub(crate) fn prefetch_read(self) {
+    pub fn prefetch_read(self) {
         oxshmem_heap::copy::prefetch_read(self.addr.as_ptr());
     }
 
@@ -131,7 +131,7 @@ impl<'w> Span<'w> {
     ///
     /// `source` is readable for `len` bytes.
     #[inline(always)]
-    pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
+    pub unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
         debug_assert!(len <= self.len);
         // SAFETY: the caller's promise, and the span is mapped for as many bytes.
         unsafe { oxshmem_heap::copy::copy(self.addr.as_ptr(), source, len) }
@@ -143,7 +143,7 @@ impl<'w> Span<'w> {
     ///
     /// `destination` is writable for `len` bytes.
     #[inline(always)]
-    pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
+    pub unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
         debug_assert!(len <= self.len);
         // SAFETY: the caller's promise, and the span is mapped for as many bytes.
         unsafe { oxshmem_heap::copy::copy(destination, self.addr.as_ptr(), len) }
@@ -155,7 +155,7 @@ impl<'w> Span<'w> {
     ///
     /// `source` is readable for `len` bytes.
     #[inline(always)]
-    pub(crate) unsafe fn copy_word_from_raw(self, source: *const u8, len: usize) -> bool {
+    pub unsafe fn copy_word_from_raw(self, source: *const u8, len: usize) -> bool {
         debug_assert!(len <= self.len);
         // SAFETY: as of copy_from_raw.
         unsafe { oxshmem_heap::copy::copy_whole_word(self.addr.as_ptr(), source, len) }
@@ -167,7 +167,7 @@ impl<'w> Span<'w> {
     ///
     /// `destination` is writable for `len` bytes.
     #[inline(always)]
-    pub(crate) unsafe fn copy_word_to_raw(self, destination: *mut u8, len: usize) -> bool {
+    pub unsafe fn copy_word_to_raw(self, destination: *mut u8, len: usize) -> bool {
         debug_assert!(len <= self.len);
         // SAFETY: as of copy_to_raw.
         unsafe { oxshmem_heap::copy::copy_whole_word(destination, self.addr.as_ptr(), len) }
@@ -194,7 +194,7 @@ impl<'w> Span<'w> {
 
     /// The span as a 32-bit atomic. The caller has checked size and alignment.
     #[inline(always)]
-    pub(crate) fn atomic_u32(self) -> &'w AtomicU32 {
+    pub fn atomic_u32(self) -> &'w AtomicU32 {
         debug_assert!(self.len >= 4 && self.addr.addr().get().is_multiple_of(4));
         // SAFETY: mapped, aligned, and never behind a non-atomic reference (Span's invariant).
         unsafe { AtomicU32::from_ptr(self.addr.as_ptr().cast()) }

@@ -9,7 +9,7 @@ use oxshmem_transport::{LocalKey, LocalRegion, MemoryKind};
 
 /// The key by which a transport knows bytes of this PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MrKey {
+pub struct MrKey {
     pub key: LocalKey,
     /// No CPU can load or store them.
     pub on_gpu: bool,
@@ -17,7 +17,7 @@ pub(crate) struct MrKey {
 
 /// The buffers that a PE has registered, for all its contexts.
 #[derive(Default)]
-pub(crate) struct Registrations {
+pub struct Registrations {
     /// Whether there are any: most programs have none, and need not take the lock.
     any: AtomicBool,
     /// By number.
@@ -60,7 +60,7 @@ impl Registrations {
 }
 
 /// A buffer as the transports have registered it.
-pub(crate) struct Known {
+pub struct Known {
     pub kind: MemoryKind,
     pub start: usize,
     pub len: usize,
@@ -88,7 +88,7 @@ impl fmt::Debug for Known {
 }
 
 /// The registration of a private buffer; it ends when this is dropped.
-pub(crate) struct Registration<'w> {
+pub struct Registration<'w> {
     all: &'w Registrations,
     /// Its number, if any transport has a key for it.
     number: Option<u64>,
@@ -105,7 +105,7 @@ impl Drop for Registration<'_> {
 impl<'w> Registration<'w> {
     /// Registers a buffer of `len` bytes at `start`, with the transports' regions by their index. Without any region
     /// nothing has to be known of it.
-    pub(crate) fn new(all: &'w Registrations, known: Known) -> Self {
+    pub fn new(all: &'w Registrations, known: Known) -> Self {
         let named = known.keys.iter().any(Option::is_some);
         Registration {
             all,

@@ -11,7 +11,7 @@ use crate::order::op_set::OpKind;
 
 /// The accessors of this PE's simulated CPU to one PE's heap, where there are any.
 #[derive(Clone, Default)]
-pub(crate) struct Accessors {
+pub struct Accessors {
     pub copies: Option<Arc<dyn Accessor>>,
     pub atomics: Option<Arc<dyn Accessor>>,
 }
@@ -23,7 +23,7 @@ impl Accessors {
 }
 
 /// The accessors of this PE's simulated CPU to every PE's heap.
-pub(crate) struct Simulation {
+pub struct Simulation {
     accessors: Vec<Accessors>,
     /// The site that the mutation check disables.
     disabled: Option<FenceSite>,
@@ -39,7 +39,7 @@ impl fmt::Debug for Simulation {
 
 impl Simulation {
     /// None where no PE's memory is simulated.
-    pub(crate) fn of(accessors: Vec<Accessors>, disabled: Option<FenceSite>) -> Option<Self> {
+    pub fn of(accessors: Vec<Accessors>, disabled: Option<FenceSite>) -> Option<Self> {
         let any = accessors.iter().any(|a| a.each().next().is_some());
         any.then_some(Simulation {
             accessors,
@@ -70,7 +70,7 @@ impl Simulation {
     }
 
     /// A fence of this PE's simulated CPU.
-    pub(crate) fn fence(&self, site: FenceSite) {
+    pub fn fence(&self, site: FenceSite) {
         if self.disabled == Some(site) {
             return;
         }
@@ -83,7 +83,7 @@ impl Simulation {
 
 /// `len` simulated bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Simulated<'w> {
+pub struct Simulated<'w> {
     accessor: &'w dyn Accessor,
     offset: u64,
     len: usize,
@@ -152,7 +152,7 @@ impl HostMemory for Simulated<'_> {
 
 /// Bytes that this PE's CPU accesses, in memory or simulated.
 #[derive(Clone, Copy)]
-pub(crate) enum HostSpan<'w> {
+pub enum HostSpan<'w> {
     Mapped(Span<'w>),
     Simulated(Simulated<'w>),
 }
@@ -209,14 +209,14 @@ impl HostMemory for HostSpan<'_> {
 impl HostSpan<'_> {
     /// Copies `len` bytes from another span, which the caller has checked to be this one or apart.
     #[inline]
-    pub(crate) fn copy_from_span(self, source: HostSpan<'_>, len: usize) {
+    pub fn copy_from_span(self, source: HostSpan<'_>, len: usize) {
         self.copy_chunk_from_span(source, len, len);
     }
 
     /// [`copy_from_span`](Self::copy_from_span) as a part of `total` bytes that are copied at about the
     /// same time, by this PE and others.
     #[inline]
-    pub(crate) fn copy_chunk_from_span(self, source: HostSpan<'_>, len: usize, total: usize) {
+    pub fn copy_chunk_from_span(self, source: HostSpan<'_>, len: usize, total: usize) {
         match (self, source) {
             (HostSpan::Mapped(to), HostSpan::Mapped(from)) => to.copy_from_span(from, len, total),
             (to, from) => {
@@ -232,7 +232,7 @@ impl HostSpan<'_> {
     /// # Safety
     ///
     /// `source` is readable for `len` bytes.
-    pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
+    pub unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
         match self {
             // SAFETY: the caller's promise.
             HostSpan::Mapped(span) => unsafe { span.copy_from_raw(source, len) },
@@ -250,7 +250,7 @@ impl HostSpan<'_> {
     /// # Safety
     ///
     /// `destination` is writable for `len` bytes.
-    pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
+    pub unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
         match self {
             // SAFETY: the caller's promise.
             HostSpan::Mapped(span) => unsafe { span.copy_to_raw(destination, len) },
@@ -264,7 +264,7 @@ impl HostSpan<'_> {
     }
 
     /// Sets every byte to zero.
-    pub(crate) fn zero(self) {
+    pub fn zero(self) {
         match self {
             HostSpan::Mapped(span) => span.zero(),
             HostSpan::Simulated(span) => span.copy_from(&vec![0; span.len]),

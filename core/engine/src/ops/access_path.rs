@@ -4,17 +4,17 @@ use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::MemoryKind;
 
-use crate::memory::target::Target;
 use crate::error::{Error, Result};
 use crate::lane::endpoint::Endpoint;
 use crate::lane::remote::{AtomicsBy, RemoteTarget};
 use crate::memory::simulated::HostSpan;
+use crate::memory::target::Target;
 use crate::order::op_set::OpKind;
 use crate::route::path::Path;
 use crate::worker::Worker;
 
 /// An object at a PE as the slow branch reaches it.
-pub(crate) enum AccessPath<'w> {
+pub enum AccessPath<'w> {
     /// By this PE's CPU.
     Mapped(HostSpan<'w>),
     /// By a lane of this transport.
@@ -26,7 +26,7 @@ pub(crate) enum AccessPath<'w> {
 impl Worker {
     /// The access path of the slow branch to an object at a PE, by its number in the world. The caller has
     /// checked both.
-    pub(crate) fn access_path(
+    pub fn access_path(
         &self,
         call: &'static str,
         op: OpKind,

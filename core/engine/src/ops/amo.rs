@@ -38,7 +38,7 @@ fn is_native(caps: &Capabilities, remote: RemoteTarget, op: AtomicOp, width: Wid
 impl Worker {
     /// An atomic; gives the old value if it is `fetching`, and is else in flight until a fence or
     /// quiet. An operation that the transport lacks is made of compare-swap, if that is of the same level (M29).
-    pub(crate) fn lane_amo(
+    pub fn lane_amo(
         &self,
         call: &'static str,
         endpoint: &Endpoint,
@@ -177,7 +177,7 @@ impl Worker {
     ///
     /// `result` stays writable for the width's bytes and untouched until then, or until the lane is
     /// dropped.
-    pub(crate) unsafe fn lane_amo_nbi(
+    pub unsafe fn lane_amo_nbi(
         &self,
         call: &'static str,
         endpoint: &Endpoint,

@@ -17,11 +17,11 @@
 
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
-use crate::memory::target::Target;
 use crate::error::{Error, Result};
 use crate::lane::atomic_request::AtomicRequest;
 use crate::memory::mapped::HostMemory;
 use crate::memory::target::OWN;
+use crate::memory::target::Target;
 use crate::ops::access_path::AccessPath;
 use crate::order::conflict::{Access, Entry, SLOTS};
 use crate::order::fence_site::FenceSite;
@@ -47,14 +47,16 @@ impl TableSlot {
     /// The slot's word; none of the table's for a slot that it does not have.
     fn word(self) -> Target {
         const WORD: usize = size_of::<u64>();
-        self.table.part(self.slot * WORD, WORD).unwrap_or(self.table)
+        self.table
+            .part(self.slot * WORD, WORD)
+            .unwrap_or(self.table)
     }
 }
 
 impl Worker {
     /// Refuses an access that conflicts with one in flight; enters it if `in_flight` says that it
     /// outlasts its call. Nothing outside checked mode.
-    pub(crate) fn guard(
+    pub fn guard(
         &self,
         call: &'static str,
         access: Access,

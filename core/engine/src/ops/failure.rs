@@ -1,6 +1,7 @@
 //! Failures of lanes, connections and PEs: the errors of calls, and the notices to PEs that may wait for
 //! operations that failed.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use crate::control::message::Message;
@@ -31,35 +32,33 @@ impl Drop for Lent<'_> {
 impl Worker {
     /// After a failure operations may be in flight on memory that is about to be reused. A lane cancels those
     /// towards a lost PE with its next step; else it is dropped, which waits for them.
-    pub(crate) fn fail_or_complete(&self, peer: LanePeer<'_>, result: Result<()>) -> Result<()> {
-        let LanePeer { endpoint, pe, .. } = peer;
-        match &result {
-            Ok(()) => {}
-            Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {
-                self.progress_endpoint(endpoint);
-            }
-            // The transport has ended that connection, and with it the operations in flight there.
-            Err(_) if endpoint.failure_towards(pe).is_some() => {}
-            Err(error) => endpoint.fail(error),
-        }
-        if result.is_err() {
-            self.notify_stranded_peers(endpoint);
+    pub fn fail_or_complete(&self, peer: LanePeer<'_>, result: Result<()>) -> Result<()> {
+        if let Err(error) = &result {
+            let is_lost = matches!(error, Error::PeerLost { pe, .. } if *pe == peer.pe);
+            self.cancel_in_flight(peer, error, is_lost);
         }
         result
+    }
+
+    /// Cancels the operations towards a PE that are in flight after a failure; `is_lost` says whether the failure is the
+    /// PE's loss.
+    #[cold]
+    pub fn cancel_in_flight(&self, peer: LanePeer<'_>, why: &dyn Display, is_lost: bool) {
+        let LanePeer { endpoint, pe, .. } = peer;
+        if is_lost {
+            self.progress_endpoint(endpoint);
+        } else if endpoint.failure_towards(pe).is_none() {
+            endpoint.fail(why);
+        }
+        // Else the transport has ended that connection, and with it the operations in flight there.
+        self.notify_stranded_peers(endpoint);
     }
 
     /// Runs a call that lends the caller's memory to a lane, which touches it no more when this returns, nor when
     /// a panic leaves it.
     #[inline]
-    pub(crate) fn lending<R>(
-        &self,
-        peer: LanePeer<'_>,
-        run: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let lent = Lent {
-            worker: self,
-            peer,
-        };
+    pub fn lending<R>(&self, peer: LanePeer<'_>, run: impl FnOnce() -> R) -> R {
+        let lent = Lent { worker: self, peer };
         let done = run();
         std::mem::forget(lent);
         done
@@ -95,7 +94,7 @@ impl Worker {
     /// Whether the bootstrap reports the PE's end, too, not only a transport; it may take a moment. Then that PE is
     /// lost when this returns.
     #[cold]
-    pub(crate) fn exit_was_reported(&self, pe: usize) -> bool {
+    pub fn exit_was_reported(&self, pe: usize) -> bool {
         let liveness = &self.engine.liveness;
         let until = Instant::now() + EXIT_REPORT_DELAY;
         while !liveness.exit_is_known(pe) && Instant::now() < until {
@@ -171,7 +170,7 @@ impl Worker {
 
     /// Drops every lane of this context with operations in flight to `only` or any PE, so that none of them
     /// touches local memory any more.
-    pub(crate) fn abandon_lanes(&self, why: &Error, only: Option<&[usize]>) {
+    pub fn abandon_lanes(&self, why: &dyn Display, only: Option<&[usize]>) {
         let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
         for endpoint in &self.state.lanes.endpoints {
             // The transport cancelled the operations on a connection that has failed; the next step of the lane
@@ -195,7 +194,7 @@ impl Worker {
     }
 
     /// The context ends with operations that did not complete: PEs that may wait for those are notified.
-    pub(crate) fn end_lanes(&self, why: &Error) {
+    pub fn end_lanes(&self, why: &dyn Display) {
         let endpoints = self.state.lanes.endpoints.iter();
         for endpoint in endpoints.filter(|endpoint| !endpoint.is_clean()) {
             endpoint.fail(why);
@@ -205,7 +204,7 @@ impl Worker {
 
     /// Forgets the operations in flight to PEs whose loss was acknowledged since it last did so. The next quiet
     /// reports the fetches among them.
-    pub(crate) fn forget_lost(&self) {
+    pub fn forget_lost(&self) {
         let (lanes, liveness) = (&self.state.lanes, &self.engine.liveness);
         let now = liveness.acknowledgements();
         if lanes.acknowledgements.replace(now) == now {

@@ -42,7 +42,7 @@ impl Worker {
     }
 
     /// Quiet for lanes, towards `only` or all.
-    pub(crate) fn quiet_lanes(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+    pub fn quiet_lanes(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
         self.forget_lost();
         let lanes = &self.state.lanes;
         let mut first = Ok(());
@@ -115,7 +115,7 @@ impl Worker {
     }
 
     /// Completes the operations in flight to PEs that have not left.
-    pub(crate) fn drain_lanes(&self, call: &'static str) -> Result<()> {
+    pub fn drain_lanes(&self, call: &'static str) -> Result<()> {
         let liveness = &self.engine.liveness;
         let mut first = Ok(());
         for endpoint in &self.state.lanes.endpoints {

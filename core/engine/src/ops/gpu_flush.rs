@@ -9,12 +9,12 @@ use crate::worker::Worker;
 impl Worker {
     /// [`Engine::make_gpu_data_visible`].
     #[inline(always)]
-    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
+    pub fn make_gpu_data_visible(&self) -> Result<()> {
         self.engine.make_gpu_data_visible()
     }
 
     /// Completes this PE's puts into its own GPU memory, for its GPU and for others.
-    pub(crate) fn make_own_gpu_visible(&self, call: &'static str) -> Result<()> {
+    pub fn make_own_gpu_visible(&self, call: &'static str) -> Result<()> {
         self.quiet_slow(call, Some(&[self.engine.me]), true)?;
         self.make_gpu_data_visible()
     }
@@ -35,7 +35,7 @@ impl Engine {
     /// Flushes this PE's GPU, which then sees the data that NICs have placed in its memory, where a
     /// transport needs that (M27). Run by waits, tests and barriers.
     #[inline(always)]
-    pub(crate) fn make_gpu_data_visible(&self) -> Result<()> {
+    pub fn make_gpu_data_visible(&self) -> Result<()> {
         let flushes = &self.gpu_flushes;
         if !flushes.are_needed() || !self.inserts(FenceSite::WaitGpu) {
             return Ok(());

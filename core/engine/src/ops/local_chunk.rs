@@ -88,7 +88,7 @@ impl Worker {
     }
 
     /// The local side of a transfer that goes as one operation without the bounce buffer, if it can.
-    pub(crate) fn local_whole(
+    pub fn local_whole(
         &self,
         endpoint: &Endpoint,
         buffer: LocalBuffer,
@@ -114,7 +114,7 @@ impl Worker {
     /// The key of this PE's heap, GPU heap or registered memory, if all the bytes lie in it; and how far that
     /// reaches.
     #[inline]
-    pub(crate) fn key_of(
+    pub fn key_of(
         &self,
         endpoint: &Endpoint,
         memory: *const u8,
@@ -167,7 +167,7 @@ impl Worker {
     /// # Safety
     ///
     /// The bytes stay mapped while the registration lives.
-    pub(crate) unsafe fn register_for_call(
+    pub unsafe fn register_for_call(
         &self,
         endpoint: &Endpoint,
         memory: *mut u8,

@@ -18,7 +18,8 @@ impl Engine {
             return span;
         }
         // SAFETY: by Target's invariant the range lies within this PE's own heap, which is kept mapped whole.
-        let span = unsafe { Span::new(self.own.base().add(target.offset() as usize), target.len()) };
+        let span =
+            unsafe { Span::new(self.own.base().add(target.offset() as usize), target.len()) };
         HostSpan::Mapped(span)
     }
 

@@ -26,7 +26,7 @@ impl Worker {
     ///
     /// As [`oxshmem_transport::Lane::post`]; with [`Until::Completed`] the local memory need only be
     /// valid during this call: if it fails, the lane has been dropped or has cancelled the operations.
-    pub(crate) unsafe fn post(
+    pub unsafe fn post(
         &self,
         peer: LanePeer<'_>,
         op: Op,

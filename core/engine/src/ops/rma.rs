@@ -2,7 +2,6 @@
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Op, SignalOp, SignalSupport, Width};
 
-use crate::memory::target::Target;
 use crate::error::Result;
 use crate::lane::atomic_request::AtomicRequest;
 use crate::lane::endpoint::Endpoint;
@@ -10,6 +9,7 @@ use crate::lane::in_flight::{Effect, Until};
 use crate::lane::local_buffer::{LocalBuffer, LocalChunk};
 use crate::lane::remote::{AtomicsBy, LanePeer, RemoteTarget};
 use crate::memory::mapped::HostMemory;
+use crate::memory::target::Target;
 use crate::ops::access_path::AccessPath;
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::{OpKind, OpSet};
@@ -17,7 +17,7 @@ use crate::worker::Worker;
 
 /// The update of the signal word of a put-with-signal.
 #[derive(Clone, Copy)]
-pub(crate) struct Signal {
+pub struct Signal {
     pub word: Target,
     pub op: SignalOp,
     pub value: u64,
@@ -54,7 +54,7 @@ impl Worker {
     /// # Safety
     ///
     /// `source` is readable during the call, or names symmetric memory of this PE.
-    pub(crate) unsafe fn lane_put(
+    pub unsafe fn lane_put(
         &self,
         call: &'static str,
         endpoint: &Endpoint,
@@ -134,7 +134,7 @@ impl Worker {
     /// # Safety
     ///
     /// `destination` is writable during the call, or names symmetric memory of this PE.
-    pub(crate) unsafe fn lane_get(
+    pub unsafe fn lane_get(
         &self,
         call: &'static str,
         endpoint: &Endpoint,
@@ -223,7 +223,7 @@ impl Worker {
     /// # Safety
     ///
     /// `source` is readable during the call.
-    pub(crate) unsafe fn lane_put_signal(
+    pub unsafe fn lane_put_signal(
         &self,
         endpoint: &Endpoint,
         remote: RemoteTarget,
@@ -291,7 +291,7 @@ impl Worker {
     }
 
     /// Updates a signal word, after the stores of this PE's CPU.
-    pub(crate) fn signal(&self, call: &'static str, signal: Signal, pe: usize) -> Result<()> {
+    pub fn signal(&self, call: &'static str, signal: Signal, pe: usize) -> Result<()> {
         let request = signal.as_atomic();
         match self.access_path(call, OpKind::Atomic, signal.word, pe)? {
             AccessPath::Mapped(word) => {
@@ -318,7 +318,7 @@ impl Worker {
     /// # Safety
     ///
     /// `source` stays readable and unchanged until then, or until the lane is dropped.
-    pub(crate) unsafe fn lane_put_nbi(
+    pub unsafe fn lane_put_nbi(
         &self,
         call: &'static str,
         endpoint: &Endpoint,
@@ -349,7 +349,7 @@ impl Worker {
     /// # Safety
     ///
     /// `destination` stays writable and untouched until then, or until the lane is dropped.
-    pub(crate) unsafe fn lane_get_nbi(
+    pub unsafe fn lane_get_nbi(
         &self,
         call: &'static str,
         endpoint: &Endpoint,
@@ -374,5 +374,39 @@ impl Worker {
         let effect = Effect::FetchNbi(OpSet::NONE);
         // SAFETY: the caller's promise.
         unsafe { self.post_nbi(peer, op, destination.len, effect) }
+    }
+
+    /// Posts a get. Gives whether it may yet have to arrive.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay writable until a later get of this lane has completed, or the lane was dropped.
+    pub unsafe fn start_get(
+        &self,
+        peer: LanePeer<'_>,
+        remote: RemoteTarget,
+        destination: LocalBuffer,
+    ) -> Result<bool> {
+        let LanePeer { call, endpoint, .. } = peer;
+        let len = destination.len;
+        let (from, rest) = remote.locate(endpoint, 0);
+        let into = self.local_whole(endpoint, destination, endpoint.caps.get);
+        // A get that has to see earlier puts waits for them.
+        let at_once = endpoint.guarantees(remote.kind).put_get && len <= rest;
+        match into.filter(|_| at_once) {
+            Some(into) => {
+                let into = into.local;
+                let op = Op::Get { into, from };
+                // SAFETY: the caller's promise.
+                let post = || unsafe { self.post(peer, op, Until::Posted, Effect::Read) };
+                self.lending(peer, post)?;
+                Ok(true)
+            }
+            None => {
+                // SAFETY: the bytes are writable during the call, which waits for them.
+                unsafe { self.lane_get(call, endpoint, remote, destination)? };
+                Ok(false)
+            }
+        }
     }
 }

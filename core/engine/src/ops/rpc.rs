@@ -26,7 +26,7 @@ pub(crate) fn of_bootstrap(call: &'static str, error: oxshmem_bootstrap::Error) 
 
 impl Worker {
     /// Sends a message to a PE.
-    pub(crate) fn send(&self, call: &'static str, to: usize, message: &Message) -> Result<()> {
+    pub fn send(&self, call: &'static str, to: usize, message: &Message) -> Result<()> {
         let sent = self.engine.bootstrap.send(to as u32, &message.to_bytes());
         sent.map_err(|error| of_bootstrap(call, error))
     }

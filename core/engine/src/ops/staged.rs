@@ -109,7 +109,7 @@ impl Worker {
     /// # Safety
     ///
     /// `source` is readable for `len` bytes during the call, or names host memory of this PE's heap.
-    pub(crate) unsafe fn staged_put(
+    pub unsafe fn staged_put(
         &self,
         call: &'static str,
         remote: RemoteTarget,
@@ -154,7 +154,7 @@ impl Worker {
     /// # Safety
     ///
     /// `destination` is writable for `len` bytes during the call, or names host memory of this PE's heap.
-    pub(crate) unsafe fn staged_get(
+    pub unsafe fn staged_get(
         &self,
         call: &'static str,
         remote: RemoteTarget,
@@ -203,7 +203,7 @@ impl Worker {
     }
 
     /// An atomic, performed when it returns; gives the old value.
-    pub(crate) fn staged_atomic(
+    pub fn staged_atomic(
         &self,
         call: &'static str,
         remote: RemoteTarget,

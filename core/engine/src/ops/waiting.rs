@@ -31,7 +31,7 @@ impl Waiter for Worker {
 impl Worker {
     /// Waits until `ready` gives something.
     #[inline]
-    pub(crate) fn wait<R>(
+    pub fn wait<R>(
         &self,
         reason: &WaitReason<'_>,
         parker: Option<Parker<'_>>,
@@ -42,13 +42,13 @@ impl Worker {
 
     /// [`wait`](Self::wait), unless `ends` ends it, which is not polled while it spins.
     #[inline]
-    pub(crate) fn wait_unless<R>(
+    pub fn wait_unless<R, E: From<Error>>(
         &self,
         reason: &WaitReason<'_>,
         parker: Option<Parker<'_>>,
         mut ready: impl FnMut() -> Option<R>,
-        mut ends: impl FnMut() -> Option<Result<R>>,
-    ) -> Result<R> {
+        mut ends: impl FnMut() -> Option<Result<R, E>>,
+    ) -> Result<R, E> {
         if let Some(value) = spin(&self.engine, &mut ready) {
             return Ok(value);
         }
@@ -57,4 +57,3 @@ impl Worker {
         })?
     }
 }
-

@@ -2,11 +2,11 @@
 //! it (M31, M32). Pure data.
 
 /// Words that a PE's table has room for.
-pub(crate) const SLOTS: usize = 1 << 14;
+pub const SLOTS: usize = 1 << 14;
 
 /// The access of an operation to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Reads it, not atomically.
     Get,
     /// Writes it, not atomically.
@@ -17,7 +17,7 @@ pub(crate) enum Access {
 
 /// The type of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Type(pub &'static str);
+pub struct Type(pub &'static str);
 
 /// The types that atomics take; an entry holds the index.
 const TYPES: [&str; 8] = ["i32", "u32", "f32", "i64", "u64", "f64", "isize", "usize"];

@@ -5,12 +5,12 @@ use oxshmem_transport::{Guarantees, MemoryKind};
 
 /// A set of kinds of operations: puts and atomics, on host and on GPU memory, and active messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OpSet(u8);
+pub struct OpSet(u8);
 
 /// A put (or put-with-signal), an atomic that changes its word, or a message by which the target's
 /// CPU changes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OpKind {
+pub enum OpKind {
     Put,
     Atomic,
     Message,

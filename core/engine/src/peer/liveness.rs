@@ -21,7 +21,7 @@ const ACKNOWLEDGED: u32 = 8;
 
 /// The state that a PE's contexts share: the lost PEs, and the mappings of every PE's heap. PEs are numbered as in
 /// the world.
-pub(crate) struct Liveness {
+pub struct Liveness {
     state: Box<[AtomicU32]>,
     any: AtomicBool,
     /// The number of acknowledgements.
@@ -111,14 +111,14 @@ impl Liveness {
 
     /// Notes the bootstrap's report of a PE's end, before any path that leads there is ended, which may take a while:
     /// a thread whose lane fails meanwhile finds the reason.
-    pub(crate) fn note_exit(&self, pe: usize, orderly: bool) {
+    pub fn note_exit(&self, pe: usize, orderly: bool) {
         if let Some(state) = self.state.get(pe) {
             state.fetch_or(if orderly { LEFT } else { DIED }, Ordering::Release);
         }
     }
 
     /// Records that a PE is lost. Called from any thread.
-    pub(crate) fn mark_lost(&self, pe: usize) {
+    pub fn mark_lost(&self, pe: usize) {
         if let Some(state) = self.state.get(pe) {
             // First the flag, then its effect: a thread that finds no base finds the flag.
             state.fetch_or(LOST, Ordering::Release);
@@ -149,7 +149,7 @@ impl Liveness {
         state.map_or(0, |state| state.load(Ordering::Acquire))
     }
 
-    pub(crate) fn is_lost(&self, pe: usize) -> bool {
+    pub fn is_lost(&self, pe: usize) -> bool {
         let lost = self.state(pe) & LOST != 0;
         if lost {
             // A thread that has once seen the loss meets no mapping afterwards (`mark_lost` may not be that far).
@@ -165,7 +165,7 @@ impl Liveness {
     }
 
     /// Whether the PE is gone without having finalized.
-    pub(crate) fn has_died(&self, pe: usize) -> bool {
+    pub fn has_died(&self, pe: usize) -> bool {
         self.state(pe) & (LOST | LEFT) == LOST
     }
 
@@ -175,12 +175,12 @@ impl Liveness {
     }
 
     /// Whether any PE was ever lost.
-    pub(crate) fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
     /// A PE whose loss the program has not acknowledged.
-    pub(crate) fn first_lost(&self) -> Option<usize> {
+    pub fn first_lost(&self) -> Option<usize> {
         if !self.any() {
             return None;
         }
@@ -192,7 +192,7 @@ impl Liveness {
     }
 
     /// Acknowledges every loss so far; gives all the lost.
-    pub(crate) fn acknowledge(&self) -> Vec<usize> {
+    pub fn acknowledge(&self) -> Vec<usize> {
         let mut all = Vec::new();
         for (pe, state) in self.state.iter().enumerate() {
             if state.load(Ordering::Acquire) & LOST != 0 {

@@ -15,7 +15,7 @@ use crate::peer::entry::{Peer, PeerWords, Tables, table, unmapped_tables};
 use crate::peer::liveness::Liveness;
 
 /// The PEs as one context has them, in its own numbering, and those of them that it has stored to.
-pub(crate) struct PeerTable {
+pub struct PeerTable {
     /// The world's; a handle with another is foreign.
     tag: u32,
     /// A few more than there are, without memory: so no other allocation shares the cache lines to which `store_base`s
@@ -55,14 +55,14 @@ impl fmt::Debug for PeerTable {
 
 /// A mapping of one peer's heap, with the owner that keeps it mapped.
 #[derive(Clone)]
-pub(crate) struct Mapped {
+pub struct Mapped {
     pub base: NonNull<u8>,
     pub keep: Arc<dyn Any + Send + Sync>,
 }
 
 /// The start of one PE's GPU heap, as this PE's GPU addresses it.
 #[derive(Clone)]
-pub(crate) struct OnGpu {
+pub struct OnGpu {
     pub address: u64,
     /// The owner that keeps it mapped.
     pub _keep: Arc<dyn Any + Send + Sync>,
@@ -76,7 +76,7 @@ impl fmt::Debug for OnGpu {
 
 /// The mappings of one peer's heap. Two transports may have mapped it.
 #[derive(Clone, Default)]
-pub(crate) struct MappedHeap {
+pub struct MappedHeap {
     /// The one by which puts and gets are this CPU's stores and loads, if they are.
     pub copies: Option<Mapped>,
     /// The one by which atomics are this CPU's instructions (M29), if they are.
@@ -84,7 +84,7 @@ pub(crate) struct MappedHeap {
 }
 
 impl MappedHeap {
-    pub(crate) fn is_mapped(&self) -> bool {
+    pub fn is_mapped(&self) -> bool {
         self.copies.is_some() || self.words.is_some()
     }
 }
@@ -97,7 +97,7 @@ impl PeerTable {
     /// Each mapping is readable and writable for the heap's whole limit (the bound of every
     /// `Target` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
-    pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>, is_counted: bool) -> Self {
+    pub unsafe fn new(tag: u32, heaps: Vec<MappedHeap>, is_counted: bool) -> Self {
         let mut keep = Vec::new();
         let mut hold = |mapped: Option<Mapped>| match mapped {
             Some(Mapped { base, keep: kept }) => {
@@ -121,7 +121,7 @@ impl PeerTable {
     }
 
     /// Another context's, of all PEs or of these `members`, which it numbers from 0.
-    pub(crate) fn of_context(&self, members: Option<&Arc<[u32]>>) -> Self {
+    pub fn of_context(&self, members: Option<&Arc<[u32]>>) -> Self {
         let made = if self.is_counted {
             unmapped_tables(members.map_or(self.liveness.len(), |members| members.len()))
         } else {
@@ -153,7 +153,7 @@ impl PeerTable {
     }
 
     #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.count
     }
 
@@ -162,28 +162,28 @@ impl PeerTable {
     }
 
     /// Its entries, without the padding.
-    pub(crate) fn table(&self) -> &[Peer] {
+    pub fn table(&self) -> &[Peer] {
         self.peers.get(..self.count).unwrap_or_default()
     }
 
     /// The bases for atomics.
-    pub(crate) fn words(&self) -> &[PeerWords] {
+    pub fn words(&self) -> &[PeerWords] {
         &self.words
     }
 
     /// Whether atomics on every PE's memory are this CPU's instructions.
-    pub(crate) fn all_words_are_mapped(&self) -> bool {
+    pub fn all_words_are_mapped(&self) -> bool {
         let mut words = self.words.iter();
         words.all(|word| !word.0.load(Ordering::Relaxed).is_null())
     }
 
-    pub(crate) fn liveness(&self) -> &Arc<Liveness> {
+    pub fn liveness(&self) -> &Arc<Liveness> {
         &self.liveness
     }
 
     /// [`span_of`](Self::span_of), where the fast path's tables have no PE because operations are counted.
     #[cold]
-    pub(crate) fn span_counted(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
+    pub fn span_counted(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
         self.is_counted.then(|| self.span_of(target, pe)).flatten()
     }
 
@@ -208,7 +208,7 @@ impl PeerTable {
     /// The object's bytes at `pe`, if `pe` exists, is mapped and alive, and the object is this
     /// world's.
     #[inline(always)]
-    pub(crate) fn span(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
+    pub fn span(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
         let target = target.into();
         if target.tag() != self.tag {
             return None;
@@ -219,7 +219,7 @@ impl PeerTable {
     /// [`span`](Self::span) for a store that needs no [`note_store`](Self::note_store), because the PE is dirty
     /// already.
     #[inline(always)]
-    pub(crate) fn clean_store_span(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
+    pub fn clean_store_span(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
         let target = target.into();
         if target.tag() != self.tag {
             return None;
@@ -238,7 +238,7 @@ impl PeerTable {
 
     /// [`span`](Self::span) for an atomic, if atomics on that PE's memory are this CPU's (M29).
     #[inline(always)]
-    pub(crate) fn word(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
+    pub fn word(&self, target: impl Into<Target>, pe: usize) -> Option<Span<'_>> {
         let target = target.into();
         if target.tag() != self.tag || target.is_nic() {
             return None;
@@ -248,7 +248,7 @@ impl PeerTable {
 
     /// Notes a mapped store to `pe`, for the next quiet.
     #[inline(always)]
-    pub(crate) fn note_store(&self, pe: usize) {
+    pub fn note_store(&self, pe: usize) {
         if let Some(peer) = self.peers.get(pe)
             && peer.store_base.load(Ordering::Relaxed).is_null()
         {
@@ -257,7 +257,7 @@ impl PeerTable {
     }
 
     /// Notes a store by the slow branch; its PE's `store_base` stays null.
-    pub(crate) fn mark_dirty_any(&self) {
+    pub fn mark_dirty_any(&self) {
         let first = &self.dirty.first;
         if first.get() == NO_PEER {
             first.set(ANY_PEER);
@@ -269,7 +269,7 @@ impl PeerTable {
     /// If the PE is lost just now, its `store_base` may stay set until the next quiet, and stores to its
     /// memory, which stays mapped, go unnoticed until then.
     #[cold]
-    pub(crate) fn mark_dirty(&self, pe: usize) {
+    pub fn mark_dirty(&self, pe: usize) {
         let Some(peer) = self.peers.get(pe) else {
             return;
         };
@@ -301,7 +301,7 @@ impl PeerTable {
 
     /// Marks all PEs as clean. A full fence is to follow.
     #[inline(always)]
-    pub(crate) fn clear_dirty(&self) {
+    pub fn clear_dirty(&self) {
         let dirty = &self.dirty;
         self.mark_clean(dirty.first.replace(NO_PEER));
         if dirty.count.get() > 0 {

@@ -7,7 +7,7 @@ use crate::progress::park::Futex;
 
 /// The kernel's futex, shared between processes.
 #[derive(Debug)]
-pub(crate) struct Kernel;
+pub struct Kernel;
 
 impl Futex for Kernel {
     fn wait(&self, word: &AtomicU32, expected: u32, limit: Duration) {

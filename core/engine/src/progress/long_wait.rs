@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::report;
 use crate::call_site::called_at;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::progress::long_waits::WaitedFor;
+use crate::report;
 
 /// The time of the first report of a wait.
 const FIRST: Duration = Duration::from_secs(30);

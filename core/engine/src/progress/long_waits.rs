@@ -8,7 +8,7 @@ use oxshmem_bootstrap::{Awaited, Waiting};
 
 /// The PE that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitedFor {
+pub enum WaitedFor {
     /// This PE's program, by its number in the world.
     Pe(usize),
     /// A lane to it, or a service of its process, whatever its program does.
@@ -31,7 +31,7 @@ impl fmt::Display for WaitedFor {
 
 /// The waits of this PE's threads that have lasted for a while. Any thread may read them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LongWaits(Arc<Mutex<Vec<Entry>>>);
+pub struct LongWaits(Arc<Mutex<Vec<Entry>>>);
 
 /// One of them.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl LongWaits {
     }
 
     /// All of them, for the launcher.
-    pub(crate) fn all(&self) -> Vec<Waiting> {
+    pub fn all(&self) -> Vec<Waiting> {
         let list = self.list();
         let as_waiting = |entry: &Entry| Waiting {
             call: entry.call.into(),

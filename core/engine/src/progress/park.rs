@@ -15,7 +15,7 @@ use super::atomics::fence;
 
 /// The words on which the threads of one PE sleep.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parker<'w> {
+pub struct Parker<'w> {
     /// The number of wake-ups; the futex word.
     pub epoch: &'w AtomicU32,
     /// The number of threads of the PE that sleep, or are about to.
@@ -23,7 +23,7 @@ pub(crate) struct Parker<'w> {
 }
 
 /// The operations of a kernel's futex.
-pub(crate) trait Futex {
+pub trait Futex {
     /// Sleeps while `word` holds `expected`, at most `limit`; may wake for no reason.
     fn wait(&self, word: &AtomicU32, expected: u32, limit: Duration);
     /// Wakes all that sleep on `word`.
@@ -33,7 +33,7 @@ pub(crate) trait Futex {
 /// Wakes all waiters. To be called after publishing something for the parker's owner and then a `fence(SeqCst)`, which
 /// orders the publishing store before the load of `waiters` and pairs with the fence in [`sleep`].
 #[inline]
-pub(crate) fn unpark_all(parker: Parker<'_>, futex: &impl Futex) {
+pub fn unpark_all(parker: Parker<'_>, futex: &impl Futex) {
     if parker.waiters.load(Ordering::Relaxed) != 0 {
         wake(parker, futex);
     }

@@ -5,7 +5,7 @@ use crate::progress::long_waits::WaitedFor;
 
 /// The PEs whose loss ends a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum WaitsOn<'a> {
+pub enum WaitsOn<'a> {
     /// Any PE, acknowledged or not.
     Everyone,
     /// Any of a team, acknowledged or not: a collective needs them all.
@@ -23,7 +23,7 @@ pub(crate) enum WaitsOn<'a> {
 }
 
 /// The reason of a wait.
-pub(crate) struct WaitReason<'a> {
+pub struct WaitReason<'a> {
     pub call: &'static str,
     pub needs: WaitsOn<'a>,
     /// Describes the PE and the event that it is for, for reports.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::progress::park;
 use crate::progress::futex::Kernel;
 use crate::progress::long_wait::LongWait;
+use crate::progress::park;
 use crate::progress::park::Parker;
 use crate::progress::reason::{WaitReason, WaitsOn};
 use crate::trace::timeline::{Track, Waiting};
@@ -47,7 +47,7 @@ const LANE_POLLS: u32 = 64;
 
 /// Waits until `ready` gives something.
 #[inline]
-pub(crate) fn wait<R>(
+pub fn wait<R>(
     of: &impl Waiter,
     reason: &WaitReason<'_>,
     parker: Option<Parker<'_>>,
@@ -61,7 +61,7 @@ pub(crate) fn wait<R>(
 
 /// Polls at once, and again as often as the spin budget says.
 #[inline]
-pub(crate) fn spin<R>(engine: &Engine, ready: &mut impl FnMut() -> Option<R>) -> Option<R> {
+pub fn spin<R>(engine: &Engine, ready: &mut impl FnMut() -> Option<R>) -> Option<R> {
     // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
     let found = (0..=engine.spin).find_map(|_| ready());
     if found.is_some() || !engine.oversubscribed {
@@ -75,7 +75,7 @@ pub(crate) fn spin<R>(engine: &Engine, ready: &mut impl FnMut() -> Option<R>) ->
 
 /// [`wait`] of something that was not ready at once.
 #[cold]
-pub(crate) fn wait_longer<R>(
+pub fn wait_longer<R>(
     of: &dyn Waiter,
     reason: &WaitReason<'_>,
     parker: Option<Parker<'_>>,
@@ -194,7 +194,7 @@ fn deadlock(engine: &Engine, reason: &WaitReason<'_>) -> Error {
 
 impl Engine {
     /// A PE whose loss ends a wait that needs `needs`.
-    pub(crate) fn lost_among(&self, needs: WaitsOn<'_>) -> Option<usize> {
+    pub fn lost_among(&self, needs: WaitsOn<'_>) -> Option<usize> {
         match needs {
             WaitsOn::Everyone => (0..self.n_pes()).find(|&pe| self.liveness.is_lost(pe)),
             WaitsOn::Members(members) => members.pes().find(|&pe| self.liveness.is_lost(pe)),

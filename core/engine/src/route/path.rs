@@ -5,7 +5,7 @@ use oxshmem_transport::MemoryKind;
 /// The path of one kind of operation to one kind of memory at one PE. The number is the index of the
 /// opened transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Path {
+pub enum Path {
     /// Not at all: there is no such memory there, or nothing that reaches it.
     None,
     /// By this PE's CPU, in memory that this transport mapped here or simulates as mapped;
@@ -22,11 +22,11 @@ pub(crate) enum Path {
 
 impl Path {
     /// The number in [`Path::Mapped`] of memory that is mapped without a transport.
-    pub(crate) const OWN: u8 = u8::MAX;
+    pub const OWN: u8 = u8::MAX;
 
     /// The index of the transport, whose lane can carry the operation too if the memory is mapped.
     #[inline]
-    pub(crate) fn transport(self) -> Option<usize> {
+    pub fn transport(self) -> Option<usize> {
         match self {
             Path::None | Path::Staged | Path::Mapped(Self::OWN) => None,
             Path::Mapped(index) | Path::Lane(index) | Path::Message(index) => Some(index.into()),
@@ -41,7 +41,7 @@ impl Path {
 /// The paths to one PE. Atomics may take another than puts and gets: they need a transport that
 /// performs them as a CPU does (M28, M29) or takes a message to the CPU that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PeerPaths {
+pub struct PeerPaths {
     pub host: Path,
     pub host_atomics: Path,
     pub gpu: Path,
@@ -52,7 +52,7 @@ pub(crate) struct PeerPaths {
 
 impl PeerPaths {
     /// No path at all.
-    pub(crate) const NONE: PeerPaths = PeerPaths {
+    pub const NONE: PeerPaths = PeerPaths {
         host: Path::None,
         host_atomics: Path::None,
         gpu: Path::None,
@@ -62,7 +62,7 @@ impl PeerPaths {
 
     /// The path of puts and gets.
     #[inline]
-    pub(crate) fn copies(&self, kind: MemoryKind) -> Path {
+    pub fn copies(&self, kind: MemoryKind) -> Path {
         match kind {
             MemoryKind::Cuda => self.gpu,
             _ => self.host,
@@ -71,7 +71,7 @@ impl PeerPaths {
 
     /// The path of atomics.
     #[inline]
-    pub(crate) fn atomics(&self, kind: MemoryKind) -> Path {
+    pub fn atomics(&self, kind: MemoryKind) -> Path {
         match kind {
             MemoryKind::Cuda => self.gpu_atomics,
             _ => self.host_atomics,
@@ -79,7 +79,7 @@ impl PeerPaths {
     }
 
     /// All of them.
-    pub(crate) fn each(&self) -> [Path; 5] {
+    pub fn each(&self) -> [Path; 5] {
         [
             self.host,
             self.host_atomics,

@@ -18,7 +18,7 @@ type List = Box<[(Text, Text)]>;
 
 /// All lists of reasons, by number.
 #[derive(Debug)]
-pub(crate) struct Reasons {
+pub struct Reasons {
     texts: Box<[Box<str>]>,
     lists: Box<[List]>,
 }
@@ -43,7 +43,7 @@ impl Reasons {
 
 /// Gives each distinct text and list a number.
 #[derive(Debug, Default)]
-pub(crate) struct Interner {
+pub struct Interner {
     texts: HashMap<Box<str>, Text>,
     lists: HashMap<List, u32>,
 }
@@ -59,7 +59,7 @@ impl Interner {
     }
 
     /// The number of a list of (transport, answer).
-    pub(crate) fn list(&mut self, answers: &[(&str, &str)]) -> u32 {
+    pub fn list(&mut self, answers: &[(&str, &str)]) -> u32 {
         let list: List = answers
             .iter()
             .map(|(name, answer)| (self.text(name), self.text(answer)))
@@ -68,7 +68,7 @@ impl Interner {
         *self.lists.entry(list).or_insert(next)
     }
 
-    pub(crate) fn finish(self) -> Reasons {
+    pub fn finish(self) -> Reasons {
         Reasons {
             texts: by_number(self.texts),
             lists: by_number(self.lists),

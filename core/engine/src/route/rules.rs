@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Rules about which transport goes where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rules(Vec<Rule>);
+pub struct Rules(Vec<Rule>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
@@ -28,14 +28,14 @@ enum Towards {
 
 /// Two PEs, as rules see them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pair<'a> {
+pub struct Pair<'a> {
     pub pes: [usize; 2],
     pub hosts: [&'a str; 2],
 }
 
 impl Rules {
     /// Reads `local=loopback,remote=^verbs,4-7=verbs`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let hint = "give rules such as remote=verbs, local=^loopback or 0-3=verbs, separated by \
                     commas: local, remote, PEs, a host id or host: and one, then = and a transport, ^ before one \
                     that is not to be used";
@@ -60,7 +60,7 @@ impl Rules {
     }
 
     /// Every transport, PE and host that is named exists.
-    pub(crate) fn check(&self, transports: &[&str], hosts: &[&str]) -> Result<(), String> {
+    pub fn check(&self, transports: &[&str], hosts: &[&str]) -> Result<(), String> {
         for rule in &self.0 {
             let name = rule.transport.as_str();
             if !transports.contains(&name) {
@@ -90,7 +90,7 @@ impl Rules {
     }
 
     /// The reason why the pair may not use a transport, if it may not. The same for both PEs.
-    pub(crate) fn refuse(&self, pair: Pair<'_>, transport: &str) -> Option<String> {
+    pub fn refuse(&self, pair: Pair<'_>, transport: &str) -> Option<String> {
         let rules = || self.0.iter().filter(|rule| rule.towards.includes(pair));
         let out = rules().find(|rule| rule.not && rule.transport == transport);
         // Of several that name the one to use, the first holds.

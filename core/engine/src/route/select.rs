@@ -10,7 +10,7 @@ use crate::route::path::Path;
 
 /// The order of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preference {
+pub enum Preference {
     /// Transports in the order given, however they reach the PE.
     AsGiven,
     /// Transports that map the memory before those that need a lane; alike ones in the order given.
@@ -19,7 +19,7 @@ pub(crate) enum Preference {
 
 /// One transport, as a candidate towards one PE and one kind of memory.
 #[derive(Debug)]
-pub(crate) struct Candidate<'a> {
+pub struct Candidate<'a> {
     pub name: &'static str,
     /// Its index among the opened transports, or the reason why it is no candidate.
     pub standing: Result<u8, Cow<'a, str>>,
@@ -31,7 +31,7 @@ pub(crate) struct Candidate<'a> {
 
 /// A lane's atomics that are exclusive against CPU instructions (M29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ByLane {
+pub enum ByLane {
     /// None.
     No,
     /// Its own: they are of the CPU's level.
@@ -42,14 +42,14 @@ pub(crate) enum ByLane {
 
 /// The use of an imported region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Imported {
+pub enum Imported {
     Mapped,
     Lane,
 }
 
 /// A path, with the answers that led to it: best first, the chosen transport's last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chosen<'a> {
+pub struct Chosen<'a> {
     pub path: Path,
     pub answers: Vec<(&'static str, Cow<'a, str>)>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Chosen<'a> {
 impl Chosen<'_> {
     /// Falls back to staging where no transport was chosen and the PE's process copies to and from its GPU's memory
     /// for others; `own` if that is this PE.
-    pub(crate) fn or_staged(&mut self, stages: bool, own: bool) {
+    pub fn or_staged(&mut self, stages: bool, own: bool) {
         if self.path != Path::None {
             return;
         }
@@ -75,7 +75,7 @@ impl Chosen<'_> {
 
 /// The atomics of a transport's lanes on memory of a kind that are as a CPU's. Operations that are not among them
 /// can be made of a compare-swap of the CPU's level; narrower words are checked with each operation.
-pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
+pub fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
     let has = |width| capabilities.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
     let messages = kind == MemoryKind::Host && capabilities.message >= AmRequest::BYTES as u32;
     match (has(Width::W64), has(Width::W32)) {
@@ -88,7 +88,7 @@ pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLa
 }
 
 /// Whether a transport's NIC performs atomics of 64 bits, of which all others can be made.
-pub(crate) fn has_nic_atomics(capabilities: &Capabilities) -> bool {
+pub fn has_nic_atomics(capabilities: &Capabilities) -> bool {
     [AtomicOp::Add, AtomicOp::CompareSwap]
         .into_iter()
         .all(|op| capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic)
@@ -97,7 +97,7 @@ pub(crate) fn has_nic_atomics(capabilities: &Capabilities) -> bool {
 /// The paths of puts and gets, and of atomics. `import` makes the memory usable by the candidate with
 /// this index, or gives the reason why it cannot; it is called at most once for each, and only for those that
 /// would be chosen.
-pub(crate) fn choose<'a>(
+pub fn choose<'a>(
     preference: Preference,
     candidates: &'a [Candidate<'a>],
     mut import: impl FnMut(u8) -> Result<Imported, String>,

@@ -46,7 +46,7 @@ pub struct RouteExplanation {
 
 impl Route {
     /// The answers of all, for an error.
-    pub(crate) fn refusals(&self) -> String {
+    pub fn refusals(&self) -> String {
         if self.considered.is_empty() {
             return "no transport is enabled; see OXSHMEM_TRANSPORT".into();
         }
@@ -60,7 +60,7 @@ impl Route {
 
 /// One opened transport, as explanations name it.
 #[derive(Debug)]
-pub(crate) struct CandidateReasons {
+pub struct CandidateReasons {
     pub name: &'static str,
     pub device: Box<str>,
     /// The reason for this device, where there were several.
@@ -69,7 +69,7 @@ pub(crate) struct CandidateReasons {
 
 /// The numbers of the reasons for four of the [`PeerPaths`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReasonTable {
+pub struct ReasonTable {
     pub host: u32,
     pub host_atomics: u32,
     pub gpu: u32,
@@ -78,7 +78,7 @@ pub(crate) struct ReasonTable {
 
 /// The routes of one PE to all.
 #[derive(Debug)]
-pub(crate) struct Routes {
+pub struct Routes {
     /// By PE.
     pub paths: Box<[PeerPaths]>,
     whys: Box<[ReasonTable]>,
@@ -90,7 +90,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub(crate) fn new(
+    pub fn new(
         peers: Vec<(PeerPaths, ReasonTable)>,
         reasons: Reasons,
         opened: Box<[CandidateReasons]>,
@@ -108,7 +108,7 @@ impl Routes {
 
     /// The paths to a PE; none to one that does not exist.
     #[inline]
-    pub(crate) fn paths_to(&self, pe: usize) -> &PeerPaths {
+    pub fn paths_to(&self, pe: usize) -> &PeerPaths {
         self.paths.get(pe).unwrap_or(&PeerPaths::NONE)
     }
 
@@ -130,11 +130,11 @@ impl Routes {
     }
 
     /// The route of puts and gets to the host memory of `pe`.
-    pub(crate) fn get(&self, pe: usize) -> Option<Route> {
+    pub fn get(&self, pe: usize) -> Option<Route> {
         Some(self.route(self.paths.get(pe)?.host, self.whys.get(pe)?.host))
     }
 
-    pub(crate) fn explain(&self, pe: usize) -> Option<RouteExplanation> {
+    pub fn explain(&self, pe: usize) -> Option<RouteExplanation> {
         let (paths, whys) = (self.paths.get(pe)?, self.whys.get(pe)?);
         let gpu = |path, why| self.gpu.then(|| self.route(path, why));
         Some(RouteExplanation {
@@ -147,14 +147,14 @@ impl Routes {
     }
 
     /// Whether every PE's memory, of each kind there is, is mapped here.
-    pub(crate) fn all_mapped(&self) -> bool {
+    pub fn all_mapped(&self) -> bool {
         let mapped =
             |paths: &PeerPaths| paths.host.is_mapped() && (!self.gpu || paths.gpu.is_mapped());
         self.paths.iter().all(mapped)
     }
 
     /// The first PE whose host memory nothing reaches, and the reason.
-    pub(crate) fn first_unreachable(&self) -> Option<(usize, String)> {
+    pub fn first_unreachable(&self) -> Option<(usize, String)> {
         let pe = self
             .paths
             .iter()

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 /// Words as a JSON string.
-pub(crate) struct Quoted<T>(pub T);
+pub struct Quoted<T>(pub T);
 
 impl<T: Display> Display for Quoted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,7 +33,7 @@ impl Write for Escaped<'_, '_> {
 }
 
 /// An event about a PE or one of its tracks, and not of a moment.
-pub(crate) fn about(pe: usize, track: u64, what: &str, args: fmt::Arguments<'_>) -> String {
+pub fn about(pe: usize, track: u64, what: &str, args: fmt::Arguments<'_>) -> String {
     format!("{{\"ph\":\"M\",\"pid\":{pe},\"tid\":{track},\"name\":\"{what}\",\"args\":{{{args}}}}}")
 }
 

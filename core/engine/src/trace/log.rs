@@ -22,7 +22,7 @@ const PERIOD: u64 = 1_000_000_000;
 /// The most bytes of one PE: as much as viewers bear.
 const MAX_BYTES: usize = 64 << 20;
 
-pub(crate) struct Log {
+pub struct Log {
     text: Vec<u8>,
     /// None after a failure, and at the end.
     file: Option<File>,
@@ -34,7 +34,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(path: PathBuf, file: File) -> Self {
+    pub fn new(path: PathBuf, file: File) -> Self {
         Log {
             text: Vec::with_capacity(BUFFER),
             file: Some(file),

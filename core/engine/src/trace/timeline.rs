@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 use crate::progress::reason::WaitReason;
-use crate::trace::json;
 use crate::trace::clock::now;
+use crate::trace::json;
 use crate::trace::json::Quoted;
 use crate::trace::log::Log;
 
@@ -23,7 +23,7 @@ pub(crate) const SHORT: u64 = 10_000;
 const GAP: u64 = 1_000_000;
 
 /// A trace that is being written, of one PE.
-pub(crate) struct Trace {
+pub struct Trace {
     pe: usize,
     /// The clock when the PEs of the host began, in nanoseconds.
     zero: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Trace {
 
 /// A line of the time line: within one, spans are apart or one inside the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Track(u64);
+pub struct Track(u64);
 
 /// The numbers in the file begin here, but the default context's, which is its PE's: so viewers put it first,
 /// and never take another for it.
@@ -68,14 +68,14 @@ impl Track {
     }
 
     /// The progress thread of the transport with this index.
-    pub(crate) fn of_service(transport: usize) -> Self {
+    pub fn of_service(transport: usize) -> Self {
         Track(TRACKS - 1 - (transport as u64).min(TRACKS / 4))
     }
 }
 
 /// A call, from when this is made until it is dropped.
 #[must_use]
-pub(crate) struct Span<'t> {
+pub struct Span<'t> {
     trace: &'t Trace,
     track: Track,
     kind: &'static str,
@@ -155,11 +155,30 @@ impl Drop for Waiting<'_> {
 }
 
 impl Trace {
+    /// The trace of a PE into its host's file. Its times count from `zero`; the PE that `leads` closes the file.
+    #[must_use]
+    pub fn new(pe: usize, zero: u64, log: Log, leads: bool) -> Self {
+        Trace {
+            pe,
+            zero,
+            log: Mutex::new(log),
+            threads: Mutex::default(),
+            services: Mutex::default(),
+            leads,
+        }
+    }
+
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn begin(&self, track: Track, kind: &'static str, name: &'static str, least: u64) -> Span<'_> {
+    pub(crate) fn begin(
+        &self,
+        track: Track,
+        kind: &'static str,
+        name: &'static str,
+        least: u64,
+    ) -> Span<'_> {
         Span {
             trace: self,
             track,
@@ -219,7 +238,7 @@ impl Trace {
     }
 
     /// Writes all events that are not written yet. No event is written after that.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         for service in self.services().drain(..) {
             self.service(service);
         }
@@ -227,7 +246,7 @@ impl Trace {
     }
 
     /// Closes the host's file, if this PE leads there. Every PE has ended its trace.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         if self.leads {
             self.log().close();
         }
@@ -265,7 +284,13 @@ impl Trace {
     }
 
     /// Writes down counts.
-    pub(crate) fn counts(&self, track: Track, name: &dyn Display, at: u64, args: fmt::Arguments<'_>) {
+    pub(crate) fn counts(
+        &self,
+        track: Track,
+        name: &dyn Display,
+        at: u64,
+        args: fmt::Arguments<'_>,
+    ) {
         self.event(
             "C",
             track,

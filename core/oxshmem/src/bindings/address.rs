@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
+use oxshmem_engine::peer::entry::{Peer, PeerWords};
 
 use crate::blocks::{OWN, STATIC};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::live_block_cache::Live;
 use crate::options::NicAtomics;
-use crate::peer::{Peer, PeerWords};
-use crate::sym::{NIC, Sym};
+use crate::sym::Sym;
 use crate::world::World;
+use oxshmem_engine::memory::target::NIC;
 
 /// The addresses of this PE's symmetric host memory, for as long as its world lives. Made by [`addresses`].
 ///
@@ -100,14 +101,18 @@ impl Addresses {
 /// [`ptr`](Context::ptr): a program that knows addresses stores to them.
 #[must_use]
 pub fn addresses(world: &World) -> Addresses {
-    world.shared.untracked_stores.store(true, Ordering::Relaxed);
+    world
+        .worker
+        .engine
+        .untracked_stores
+        .store(true, Ordering::Relaxed);
     // In checked mode calls look up every object's block.
-    let known = |len| if world.shared.config.check { 0 } else { len };
-    let program = world.shared.program.as_ref();
+    let known = |len| if world.pe.config.check { 0 } else { len };
+    let program = world.pe.program.as_ref();
     Addresses {
-        tag: world.tag,
-        base: world.own_base().as_ptr().addr(),
-        len: known(world.own_len()),
+        tag: world.worker.tag,
+        base: world.pe.engine.own_base().as_ptr().addr(),
+        len: known(world.pe.engine.own_len()),
         program: program.map_or(0, |program| program.base),
         program_len: program.map_or(0, |program| known(program.len)),
         nic_words: match world.inner.nic_atomics {
@@ -124,7 +129,7 @@ pub fn addresses(world: &World) -> Addresses {
 /// [`p`](Context::p) and [`g`](Context::g) do where they make no call: after [`addresses`] nothing notes a store.
 #[must_use]
 pub fn peer_table(world: &World) -> &[Peer] {
-    world.peers.table()
+    world.worker.peers.table()
 }
 
 /// The same for atomics: where each PE's memory is mapped, null once the PE is lost. None where not all atomics are
@@ -142,8 +147,8 @@ pub fn peer_table(world: &World) -> &[Peer] {
 /// ```
 #[must_use]
 pub fn word_table(world: &World) -> Option<&[PeerWords]> {
-    let all = !world.uses_lanes() && world.peers.all_words_are_mapped();
-    all.then(|| world.peers.words())
+    let all = !world.uses_lanes() && world.worker.peers.all_words_are_mapped();
+    all.then(|| world.worker.peers.words())
 }
 
 /// The block that begins at an address, as [`alloc`](World::alloc) gave it.
@@ -163,7 +168,7 @@ pub fn block_at(world: &World, call: &'static str, address: *const u8) -> Result
 #[must_use]
 pub fn address_of<T: Pod>(context: &Context<'_>, sym: Sym<T>) -> Option<*mut T> {
     context.is_on_host(sym).then(|| {
-        let base = context.own_base().as_ptr();
+        let base = context.pe.engine.own_base().as_ptr();
         base.wrapping_add(sym.offset() as usize).cast()
     })
 }
@@ -201,14 +206,14 @@ pub fn cached_object<T: Pod>(
     address: *const T,
     len: usize,
 ) -> Option<Sym<T>> {
-    let base = context.own_base().as_ptr().addr();
+    let base = context.pe.engine.own_base().as_ptr().addr();
     let offset = address.addr().wrapping_sub(base) as u64;
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0)? as u64;
-    let changes = context.shared.heap_changes.load(Ordering::Relaxed);
+    let changes = context.pe.heap_changes.load(Ordering::Relaxed);
     let is = |live: &Live| live.has(offset, bytes) && live.generation & NIC == 0;
-    let live = context.shared.live_blocks.find(changes, is)?;
+    let live = context.pe.live_blocks.find(changes, is)?;
     let aligned = offset.is_multiple_of(align_of::<T>() as u64);
-    aligned.then(|| Sym::new(context.tag, live.generation, offset, len))
+    aligned.then(|| Sym::new(context.worker.tag, live.generation, offset, len))
 }
 
 /// The elements from an address to the end of its block: the same on every PE. Null is an object without
@@ -223,7 +228,7 @@ pub fn rest_at<T: Pod>(
     address: *const T,
 ) -> Result<Sym<T>> {
     if address.is_null() {
-        return Ok(Sym::new(context.tag, OWN, 0, 0));
+        return Ok(Sym::new(context.worker.tag, OWN, 0, 0));
     }
     let (rest, _) = rest_of_block(context, call, address.cast())?;
     let whole = rest.len() / size_of::<T>().max(1) * size_of::<T>();
@@ -236,16 +241,21 @@ fn rest_of_block(
     call: &'static str,
     address: *const u8,
 ) -> Result<(Sym<u8>, u64)> {
-    if let Some(program) = &context.shared.program {
+    if let Some(program) = &context.pe.program {
         let before = address.addr().wrapping_sub(program.base);
         if before < program.len {
-            let rest = Sym::new(context.tag, STATIC, before as u64, program.len - before);
+            let rest = Sym::new(
+                context.worker.tag,
+                STATIC,
+                before as u64,
+                program.len - before,
+            );
             return Ok((rest, before as u64));
         }
     }
     let offset = address
         .addr()
-        .wrapping_sub(context.own_base().as_ptr().addr()) as u64;
+        .wrapping_sub(context.pe.engine.own_base().as_ptr().addr()) as u64;
     let Some(live) = context.block(offset, |live| live.has(offset, 0)) else {
         return Err(Error::Argument {
             call,
@@ -257,7 +267,7 @@ fn rest_of_block(
     };
     let before = offset - live.start;
     let rest = Sym::new(
-        context.tag,
+        context.worker.tag,
         live.generation & !NIC,
         offset,
         (live.bytes - before) as usize,

@@ -36,14 +36,14 @@ pub unsafe fn try_put<T: Pod>(
     source: *const T,
     pe: usize,
 ) -> bool {
-    let clean = context.peers.clean_store_span(dst, pe);
-    let Some(span) = clean.or_else(|| context.peers.span(dst, pe)) else {
+    let clean = context.worker.peers.clean_store_span(dst, pe);
+    let Some(span) = clean.or_else(|| context.worker.peers.span(dst, pe)) else {
         return false;
     };
     // SAFETY: the caller promises as many readable elements as the span has.
     let is_word = unsafe { span.copy_word_from_raw(source.cast(), dst.bytes()) };
     if is_word && clean.is_none() {
-        context.peers.mark_dirty(pe);
+        context.worker.peers.mark_dirty(pe);
     }
     is_word
 }
@@ -61,7 +61,7 @@ pub unsafe fn try_get<T: Pod>(
     src: Sym<T>,
     pe: usize,
 ) -> bool {
-    let Some(span) = context.peers.span(src, pe) else {
+    let Some(span) = context.worker.peers.span(src, pe) else {
         return false;
     };
     // SAFETY: the caller promises as many writable elements as the span has.
@@ -90,5 +90,5 @@ pub fn try_atomic<T: AtomicValue>(
 #[inline(always)]
 #[must_use]
 pub fn try_quiet(context: &Context<'_>) -> bool {
-    context.try_quiet()
+    context.worker.try_quiet()
 }

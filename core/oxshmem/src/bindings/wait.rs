@@ -1,10 +1,13 @@
 //! Waits and tests of words that the caller reads itself.
 
-use crate::context::{Context, SharedContext};
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
+use oxshmem_engine::progress::wait::wait;
+
+use crate::context::Context;
+use crate::context::threads::SharedContext;
 use crate::error::Result;
-use crate::hang::WaitedFor;
-use crate::wait::{WaitReason, WaitsOn, wait};
-use crate::wait_until::Waiter;
+use oxshmem_engine::progress::wait::Waiter;
 
 /// The context of a wait.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ fn wait_on<R>(
         describe: &describe,
     };
     let found = wait(waiter, &reason, None, poll)?;
-    waiter.shared().make_gpu_data_visible()?;
+    waiter.engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -74,11 +77,11 @@ pub fn poll_once<'a, 'w: 'a, R>(
 }
 
 fn poll_once_on<R>(waiter: &impl Waiter, poll: impl FnOnce() -> R) -> Result<R> {
-    waiter.shared().point();
+    waiter.engine().yield_point();
     waiter.progress();
-    waiter.shared().run_progress_hook("poll_once")?;
+    waiter.engine().run_progress_hook("poll_once")?;
     let found = poll();
-    waiter.shared().make_gpu_data_visible()?;
+    waiter.engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -87,8 +90,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
-    use super::{poll_once, wait_for};
-    use crate::context::ContextOptions;
+    use crate::bindings::wait::{poll_once, wait_for};
+    use crate::context::options::ContextOptions;
     use crate::testing::spmd;
     use crate::wait_until::Cmp;
 

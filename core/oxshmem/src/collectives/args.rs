@@ -58,7 +58,7 @@ pub(crate) fn share_of(size: usize, len: usize, rank: usize, members: usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use crate::collectives::args::share;
 
     #[test]
     fn shares_are_all_elements_once_and_in_whole_lines() {

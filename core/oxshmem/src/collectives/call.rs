@@ -10,24 +10,27 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
+use oxshmem_engine::control::message::Message;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::progress::futex::Kernel;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::park;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
+use oxshmem_engine::trace::timeline::Span;
 use oxshmem_transport::Width;
 
-use super::dissemination::{self, ABORTED, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords};
-use super::signature::CallSignature;
-use super::sync_area::SyncArea;
-use super::team::{EpochState, TeamState};
-use super::transfer::Transfer;
+use crate::collectives::dissemination;
+use crate::collectives::dissemination::{
+    ABORTED, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords,
+};
+use crate::collectives::signature::CallSignature;
+use crate::collectives::sync_area::SyncArea;
+use crate::collectives::team::{EpochState, TeamState};
+use crate::collectives::transfer::Transfer;
 use crate::context::Context;
-use crate::control::Message;
 use crate::error::{Error, Result};
-use crate::futex::Kernel;
-use crate::hang::WaitedFor;
-use crate::mapped::HostMemory;
-use crate::order::FenceSite;
-use crate::park;
 use crate::sym::Sym;
-use crate::trace::Span;
-use crate::wait::{WaitReason, WaitsOn};
 
 /// A collective call in progress.
 pub(crate) struct CollectiveCall<'t> {
@@ -100,7 +103,7 @@ impl SyncWords for TeamSyncWords<'_> {
             // A PE that has left in order has heard what it had to: the completion comes too late.
             Err(Error::PeerLost { pe, .. })
                 if matches!(self.needs, WaitsOn::Finalizing)
-                    && !self.context.shared.liveness.has_died(pe) =>
+                    && !self.context.worker.engine.liveness.has_died(pe) =>
             {
                 Ok(())
             }
@@ -110,8 +113,8 @@ impl SyncWords for TeamSyncWords<'_> {
 
     #[inline]
     fn fenced(&self) {
-        self.context.peers.clear_dirty();
-        if let Some(simulation) = &self.context.shared.simulation {
+        self.context.worker.peers.clear_dirty();
+        if let Some(simulation) = &self.context.worker.engine.simulation {
             simulation.fence(FenceSite::QuietStores);
         }
     }
@@ -167,7 +170,7 @@ impl SyncWords for TeamSyncWords<'_> {
             .parker(context, from)
             .and_then(|_| area.parker(context, context.my_pe()));
         let mut since = None;
-        context.wait_unless(&reason, parker, ready, || {
+        context.worker.wait_unless(&reason, parker, ready, || {
             self.missed_eager_call(&mut since).map(Err)
         })
     }
@@ -346,7 +349,7 @@ impl<'t> CollectiveCall<'t> {
     /// Checks that no member is lost.
     #[cold]
     pub(super) fn check_none_lost(&self) -> Result<()> {
-        match self.context.shared.lost_among(self.needs) {
+        match self.context.worker.engine.lost_among(self.needs) {
             None => Ok(()),
             Some(pe) => Err(Error::PeerLost {
                 call: self.info.name,
@@ -465,7 +468,7 @@ impl<'t> CollectiveCall<'t> {
         let eager_calls = std::mem::take(&mut self.state.eager_calls);
         self.state.eager_bytes = 0;
         // A program that made an eager call before this arrival is likely to make the next one now.
-        if eager_calls > 0 && self.context.shared.oversubscribed {
+        if eager_calls > 0 && self.context.worker.engine.oversubscribed {
             self.yield_to_root();
         }
         if known & ABORTED != 0 {
@@ -521,8 +524,7 @@ impl<'t> CollectiveCall<'t> {
     pub(crate) fn abort(&mut self, error: &Error) {
         // Everyone hears of a PE that died. Any other failure is this PE's own, a failed lane to a PE
         // that lives included: it is out of step for good, and the others must not wait for it.
-        let died =
-            matches!(error, Error::PeerLost { pe, .. } if self.context.exit_was_reported(*pe));
+        let died = matches!(error, Error::PeerLost { pe, .. } if self.context.worker.exit_was_reported(*pe));
         if !died {
             self.state.aborted = Some(error.to_string());
             self.abort_collectives(!self.parting);
@@ -539,7 +541,7 @@ impl<'t> CollectiveCall<'t> {
                 // The lane there has failed, but perhaps not the lane back: by the bootstrap the member
                 // hears of this PE as of a lost one.
                 if !by_words || transfer.signal(slot, word, to).is_err() {
-                    let _ = context.send("give_up", to, &Message::Disconnect);
+                    let _ = context.worker.send("give_up", to, &Message::Disconnect);
                 }
             }
         }

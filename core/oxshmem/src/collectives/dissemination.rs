@@ -4,7 +4,8 @@
 //! [`call`](crate::collectives::call). The model check in `tests/loom_park.rs` compiles this same file over loom's
 //! atomics.
 
-use crate::primitive::{Ordering, fence};
+use crate::primitive::Ordering;
+use crate::primitive::fence;
 
 /// Two PEs are in different collective calls.
 pub(crate) const MISMATCH: u64 = 1 << 31;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::group::Group;
+use oxshmem_engine::group::Group;
 
 /// From so many hosts on, the data of each host are read in two steps: of a row of hosts, and of a member of each row.
 /// The one arrival more then costs less than reading all.

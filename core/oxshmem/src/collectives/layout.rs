@@ -1,7 +1,8 @@
 //! The layout of a team's symmetric memory, by the shape of the job.
 
-use super::dissemination::{Dissemination, HierarchicalRadix, Round};
-use crate::group::Group;
+use oxshmem_engine::group::Group;
+
+use crate::collectives::dissemination::{Dissemination, HierarchicalRadix, Round};
 
 /// Words in a cache line.
 pub(crate) const LINE: usize = 64 / size_of::<u64>();

@@ -5,7 +5,8 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 use oxshmem_transport::Fold;
 
-use super::fold::{FoldOps, Folder, Reducible, each};
+use super::fold::each;
+use crate::collectives::fold::{FoldOps, Folder, Reducible};
 
 /// C's `long double` on x86-64: 80 bits in 16 bytes. The last 6 bytes mean nothing.
 #[derive(Clone, Copy, Zeroable, Pod)]

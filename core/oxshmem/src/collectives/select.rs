@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::team::TeamState;
+use crate::collectives::team::TeamState;
 
 /// The algorithm by which a collective call moves its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,8 +233,8 @@ pub(crate) fn algorithms_of(team: &TeamState, choices: Choices) -> Vec<Collectiv
 mod tests {
     use super::*;
     use crate::collectives::layout::{JobShape, Layout};
-    use crate::group::Group;
     use crate::sym::Sym;
+    use oxshmem_engine::group::Group;
 
     fn host(bytes: usize) -> Payload {
         Payload {

@@ -8,16 +8,17 @@
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
 
-use super::layout::{JobShape, Layout};
-use super::select::Choices;
-use super::signature::CallSignature;
-use super::slots::pool::{Pool, SlotBudget};
-use super::slots::proposal::SlotProposal;
-use super::team::TeamState;
+use oxshmem_engine::group::Group;
+use oxshmem_engine::progress::park::Parker;
+
+use crate::collectives::layout::{JobShape, Layout};
+use crate::collectives::select::Choices;
+use crate::collectives::signature::CallSignature;
+use crate::collectives::slots::pool::{Pool, SlotBudget};
+use crate::collectives::slots::proposal::SlotProposal;
+use crate::collectives::team::TeamState;
 use crate::context::Context;
 use crate::error::Result;
-use crate::group::Group;
-use crate::park::Parker;
 use crate::sym::Sym;
 
 /// Each PE's part of the library's own symmetric memory.
@@ -133,8 +134,8 @@ impl SyncArea {
 
     /// The parker of a PE, if it is mapped here.
     pub(crate) fn parker<'c>(&self, context: &'c Context<'_>, pe: usize) -> Option<Parker<'c>> {
-        let span = context.peers.span(self.parker, pe);
-        let span = span.or_else(|| context.peers.span_counted(self.parker, pe))?;
+        let span = context.worker.peers.span(self.parker, pe);
+        let span = span.or_else(|| context.worker.peers.span_counted(self.parker, pe))?;
         Some(Parker {
             epoch: span.part(0, 4).atomic_u32(),
             waiters: span.part(4, 4).atomic_u32(),

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::dissemination::{Dissemination, Round, SyncSlot};
-use super::hierarchy::HostGroups;
-use super::layout::Layout;
-use super::signature::CallSignature;
+use oxshmem_engine::group::Group;
+
+use crate::collectives::dissemination::{Dissemination, Round, SyncSlot};
+use crate::collectives::hierarchy::HostGroups;
+use crate::collectives::layout::Layout;
+use crate::collectives::signature::CallSignature;
 use crate::context::Context;
 use crate::error::Result;
-use crate::group::Group;
 use crate::sym::Sym;
 
 /// Recent calls that are kept in words.

@@ -8,16 +8,18 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::memory::simulated::HostSpan;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::Width;
 
 use crate::context::Context;
 use crate::copies::HOST_CHUNK;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::on_gpu;
-use crate::lane::{AccessPath, LocalBuffer};
-use crate::mapped::HostMemory;
-use crate::order::{FenceSite, OpKind};
-use crate::simulated::HostSpan;
 use crate::sym::Sym;
 
 /// Bytes that go through a private buffer at a time, as many as a core's first caches hold.
@@ -112,12 +114,12 @@ impl<'c> Transfer<'c> {
     /// Writes a sync word of PE `to`, after all stores made before.
     pub(crate) fn signal(self, slot: Sym<u64>, word: u64, to: usize) -> Result<()> {
         let Transfer { context, call } = self;
-        if let Some(span) = context.peers.span(slot, to) {
+        if let Some(span) = context.worker.peers.span(slot, to) {
             span.store_word(Width::W64, word, FenceSite::Arrive);
             return Ok(());
         }
-        context.point();
-        match context.access_path(call, OpKind::Put, slot, to)? {
+        context.worker.yield_point();
+        match context.worker.access_path(call, OpKind::Put, slot, to)? {
             AccessPath::Mapped(span) => {
                 span.store_word(Width::W64, word, FenceSite::Arrive);
                 Ok(())
@@ -125,7 +127,11 @@ impl<'c> Transfer<'c> {
             AccessPath::Lane(via, target) => {
                 let word = word.to_ne_bytes();
                 // SAFETY: `word` outlives the call.
-                unsafe { context.lane_put(call, via, target, LocalBuffer::read(&word)) }
+                unsafe {
+                    Ok(context
+                        .worker
+                        .lane_put(call, via, target, LocalBuffer::read(&word))?)
+                }
             }
             AccessPath::Staged(_) => Err(on_gpu(call, slot)),
         }
@@ -135,7 +141,7 @@ impl<'c> Transfer<'c> {
     #[inline]
     pub(crate) fn get_bytes<T: Pod>(self, into: &mut [T], from: Sym<T>, pe: usize) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        match self.context.peers.span(from, pe) {
+        match self.context.worker.peers.span(from, pe) {
             Some(span) => {
                 span.copy_to(into);
                 Ok(())
@@ -154,7 +160,7 @@ impl<'c> Transfer<'c> {
         (pe, pes): (usize, impl Iterator<Item = usize>),
         prefetched: &mut Prefetched<T>,
     ) -> Result<()> {
-        match self.context.peers.span(from, pe) {
+        match self.context.worker.peers.span(from, pe) {
             Some(span) => {
                 span.copy_to(bytemuck::cast_slice_mut(into));
                 Ok(())
@@ -172,9 +178,9 @@ impl<'c> Transfer<'c> {
     ) -> Result<()> {
         let Transfer { context, call } = self;
         let by_lane = |pe: &usize| {
-            context.peers.span(from, *pe).is_none()
+            context.worker.peers.span(from, *pe).is_none()
                 && matches!(
-                    context.access_path(call, OpKind::Put, from, *pe),
+                    context.worker.access_path(call, OpKind::Put, from, *pe),
                     Ok(AccessPath::Lane(..))
                 )
         };
@@ -209,7 +215,8 @@ impl<'c> Transfer<'c> {
         let from = from.cast::<u8>()?;
         let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
         let begun = pes.iter().zip(slots).try_for_each(|(pe, slot)| {
-            let AccessPath::Lane(via, _) = context.access_path(call, OpKind::Put, from, *pe)?
+            let AccessPath::Lane(via, _) =
+                context.worker.access_path(call, OpKind::Put, from, *pe)?
             else {
                 return context.get_by_path(call, slot, from, *pe);
             };
@@ -220,26 +227,27 @@ impl<'c> Transfer<'c> {
                 .enumerate()
                 .try_for_each(|(i, part)| {
                     let from = from.range(i * piece..i * piece + part.len())?;
-                    match context.access_path(call, OpKind::Put, from, *pe)? {
+                    match context.worker.access_path(call, OpKind::Put, from, *pe)? {
                         // SAFETY: the memory is lent to this function, which ends only when the gets have
                         // completed or were cancelled.
                         AccessPath::Lane(via, target) => unsafe {
-                            context.lane_get_nbi(
-                                call,
-                                via,
-                                target,
-                                LocalBuffer::at(part.as_mut_ptr(), part.len()),
-                            )
+                            let part = LocalBuffer::at(part.as_mut_ptr(), part.len());
+                            Ok(context.worker.lane_get_nbi(call, via, target, part)?)
                         },
                         _ => context.get_by_path(call, part, from, *pe),
                     }
                 })
         });
         // Also where one could not be begun: others may be in flight.
-        let completed = begun.and(context.quiet_lanes(call, Some(pes)));
+        let completed = begun.and(
+            context
+                .worker
+                .quiet_lanes(call, Some(pes))
+                .map_err(Error::from),
+        );
         if let Err(error) = &completed {
             // The memory may be freed (M37).
-            context.abandon_lanes(error, Some(pes));
+            context.worker.abandon_lanes(error, Some(pes));
             pes.clear();
         }
         // The next loads come after the data's arrival.
@@ -251,7 +259,7 @@ impl<'c> Transfer<'c> {
     #[inline]
     pub(crate) fn put_bytes<T: Pod>(self, to: Sym<T>, from: &[T], pe: usize) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        match self.context.peers.span(to, pe) {
+        match self.context.worker.peers.span(to, pe) {
             Some(span) => {
                 span.copy_from(from);
                 Ok(())
@@ -265,7 +273,7 @@ impl<'c> Transfer<'c> {
         if self.context.is_on_host(own) {
             Ok(())
         } else {
-            self.context.make_own_gpu_visible(self.call)
+            Ok(self.context.worker.make_own_gpu_visible(self.call)?)
         }
     }
 
@@ -277,9 +285,9 @@ impl<'c> Transfer<'c> {
         if src.is_empty() || (pe == context.my_pe() && dst.is_where(src)) {
             return Ok(());
         }
-        let path = match context.peers.span(src, pe) {
+        let path = match context.worker.peers.span(src, pe) {
             Some(span) => AccessPath::Mapped(HostSpan::Mapped(span)),
-            None => context.access_path(call, OpKind::Put, src, pe)?,
+            None => context.worker.access_path(call, OpKind::Put, src, pe)?,
         };
         match path {
             AccessPath::Mapped(span) if context.is_on_host(dst) => {
@@ -294,7 +302,7 @@ impl<'c> Transfer<'c> {
     /// the same time. The caller has checked both.
     pub(crate) fn copy_to(self, dst: Sym<u8>, src: Sym<u8>, pe: usize, whole: usize) -> Result<()> {
         let own = self.context.own(src);
-        if let Some(span) = self.context.peers.span(dst, pe) {
+        if let Some(span) = self.context.worker.peers.span(dst, pe) {
             HostSpan::Mapped(span).copy_chunk_from_span(own, src.len(), whole);
             return Ok(());
         }
@@ -345,13 +353,13 @@ impl<'c> Transfer<'c> {
             if from.is_empty() {
                 return Ok(());
             }
-            if let Some(span) = context.peers.span(from, pe).filter(|_| on_host) {
+            if let Some(span) = context.worker.peers.span(from, pe).filter(|_| on_host) {
                 context
                     .own(dst)
                     .copy_chunk_from_span(HostSpan::Mapped(span), from.len(), whole);
                 return Ok(());
             }
-            match context.access_path(call, OpKind::Put, from, pe)? {
+            match context.worker.access_path(call, OpKind::Put, from, pe)? {
                 path @ AccessPath::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
                     by_lanes.push(pe);
                     context.get_by(call, path, dst, (from, pe), true)
@@ -363,9 +371,14 @@ impl<'c> Transfer<'c> {
         let completed = if by_lanes.is_empty() {
             begun
         } else {
-            begun.and(context.quiet_lanes(call, Some(&by_lanes)))
+            begun.and(
+                context
+                    .worker
+                    .quiet_lanes(call, Some(&by_lanes))
+                    .map_err(Error::from),
+            )
         };
-        completed.inspect_err(|error| context.abandon_lanes(error, Some(&by_lanes)))
+        completed.inspect_err(|error| context.worker.abandon_lanes(error, Some(&by_lanes)))
     }
 }
 
@@ -380,9 +393,10 @@ mod tests {
     use oxshmem_transport::{Memory, MemoryKind, Op};
 
     use super::*;
-    use crate::lane::tests::{Asked, Fate, LIMIT, beside, is_loss_of, watched};
+    use crate::error::Error;
     use crate::testing::spmd_with;
-    use crate::{Error, World};
+    use crate::tests::lanes::{Asked, Fate, LIMIT, beside, is_loss_of, watched};
+    use crate::world::World;
 
     const PES: usize = 4;
     const LEN: usize = 100;
@@ -434,7 +448,7 @@ mod tests {
             }
             let calls = at_all.load(Ordering::SeqCst);
             assert!(calls < PES, "driven between them: {calls} calls");
-            (world.shared.report_lost)(1);
+            (world.worker.engine.report_lost)(1);
             Ok(())
         });
     }
@@ -501,7 +515,10 @@ mod tests {
     fn m37_a_loss_leaves_nothing_that_writes_to_the_memory_of_what_was_to_come() {
         for operations in 1..PES {
             beside_others(|world, x, asked| {
-                let (lose, calls) = (Arc::clone(&world.shared.report_lost), Arc::clone(asked));
+                let (lose, calls) = (
+                    Arc::clone(&world.worker.engine.report_lost),
+                    Arc::clone(asked),
+                );
                 let at_loss = Arc::new(AtomicUsize::new(usize::MAX));
                 let seen = Arc::clone(&at_loss);
                 asked.after(operations, move || {
@@ -547,7 +564,7 @@ mod tests {
             prefetched.memory.fill(55);
             (0..100).for_each(|_| world.progress());
             assert!(prefetched.memory.iter().all(|value| *value == 55));
-            (world.shared.report_lost)(1);
+            (world.worker.engine.report_lost)(1);
             Ok(())
         });
     }
@@ -574,7 +591,7 @@ mod tests {
             let mut own = [0; LEN];
             world.read(&mut own, x)?;
             assert_eq!(own, [55; LEN]);
-            (world.shared.report_lost)(1);
+            (world.worker.engine.report_lost)(1);
             Ok(())
         });
     }
@@ -600,7 +617,7 @@ mod tests {
                 Ok(())
             });
             assert!(matches!(ended, Err(Error::LaneFailed { .. })), "{ended:?}");
-            (world.shared.report_lost)(1);
+            (world.worker.engine.report_lost)(1);
             Ok(())
         });
     }

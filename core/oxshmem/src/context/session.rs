@@ -1,6 +1,6 @@
 //! Sessions: hints of a program about the operations that it will issue.
 
-use super::Context;
+use crate::context::Context;
 
 /// The operations of a session (OpenSHMEM `shmem_ctx_session_config_t` and options). A hint: it changes neither order
 /// nor completion.
@@ -48,30 +48,28 @@ impl Context<'_> {
     #[doc(alias = "shmem_ctx_session_start")]
     pub fn session_start(&self, session: Session) {
         let open = self.state.session.get().unwrap_or_default();
-        self.state.session.set(Some(Session {
+        let joined = Session {
             batch: session.batch || open.batch,
             total_ops: session.total_ops.or(open.total_ops),
-        }));
+        };
+        self.state.session.set(Some(joined));
+        self.worker.state.batches.set(joined.may_batch());
     }
 
     /// Ends the session, if one has begun.
     #[doc(alias = "shmem_ctx_session_stop")]
     pub fn session_stop(&self) {
         if self.state.session.take().is_some() {
+            self.worker.state.batches.set(false);
             // A batch that finds no free slots now is left to the next wait.
-            self.progress();
+            self.worker.progress();
         }
-    }
-
-    /// Whether small operations may be posted in batches.
-    pub(crate) fn may_batch(&self) -> bool {
-        self.state.session.get().is_some_and(Session::may_batch)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Session;
+    use crate::context::session::Session;
     use crate::testing::spmd;
 
     #[test]
@@ -79,14 +77,14 @@ mod tests {
         let done = spmd(1, |world| {
             world.session_start(Session::default().total_ops(1));
             world.session_start(Session::default().batch());
-            assert!(!world.may_batch());
+            assert!(!world.worker.state.batches.get());
             world.session_start(Session::default());
-            assert!(!world.may_batch());
+            assert!(!world.worker.state.batches.get());
             world.session_start(Session::default().total_ops(9));
-            assert!(world.may_batch());
+            assert!(world.worker.state.batches.get());
             world.session_stop();
             world.session_start(Session::default().total_ops(9));
-            assert!(!world.may_batch());
+            assert!(!world.worker.state.batches.get());
             Ok(())
         });
         done.unwrap();

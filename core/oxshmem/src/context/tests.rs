@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use oxshmem_example_tiny_transport::Tiny;
 
-use super::ContextOptions;
+use crate::SignalOp;
 use crate::builder::Builder;
+use crate::context::options::ContextOptions;
+use crate::error::Error;
 use crate::testing::spmd_with;
-use crate::{Error, SignalOp, World};
+use crate::world::World;
 
 /// Members of a team, by their numbers in the world: neither in order nor all.
 const MEMBERS: [u32; 3] = [3, 0, 2];

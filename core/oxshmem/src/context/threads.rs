@@ -5,12 +5,16 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::{Context, ContextOptions};
-use crate::shared::Shared;
-use crate::trace::Track;
-use crate::wait::WaitsOn;
-use crate::wait_until::{Waiter, next_random};
-use crate::{Error, Result};
+use oxshmem_engine::engine::Engine;
+use oxshmem_engine::progress::reason::WaitsOn;
+use oxshmem_engine::trace::timeline::Track;
+
+use crate::context::Context;
+use crate::context::options::ContextOptions;
+use crate::error::{Error, Result};
+use crate::pe_state::PeState;
+use crate::wait_until::{CallWaiter, next_random};
+use oxshmem_engine::progress::wait::Waiter;
 
 /// A context that any number of threads use at once (OpenSHMEM's contexts without options). Made by
 /// [`Context::share`].
@@ -46,7 +50,7 @@ use crate::{Error, Result};
 pub struct SharedContext<'w> {
     context: Mutex<Context<'w>>,
     // The parts of it that waits need, which do not change.
-    shared: Arc<Shared>,
+    pe: Arc<PeState>,
     tag: u32,
     /// The state of a random sequence, for searches that begin anywhere.
     random: AtomicU64,
@@ -87,8 +91,8 @@ impl<'w> Context<'w> {
     #[must_use]
     pub fn share(self) -> SharedContext<'w> {
         SharedContext {
-            shared: Arc::clone(&self.shared),
-            tag: self.tag,
+            pe: Arc::clone(&self.pe),
+            tag: self.worker.tag,
             random: AtomicU64::new(self.random()),
             context: Mutex::new(self),
         }
@@ -127,12 +131,8 @@ impl<'w> SharedContext<'w> {
 }
 
 impl Waiter for SharedContext<'_> {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn tag(&self) -> u32 {
-        self.tag
+    fn engine(&self) -> &Engine {
+        &self.pe.engine
     }
 
     fn progress(&self) {
@@ -145,12 +145,22 @@ impl Waiter for SharedContext<'_> {
     }
 
     /// A shared context makes no collective calls.
-    fn stranded(&self, _: &'static str, _: WaitsOn<'_>) -> Option<Error> {
+    fn stranded(&self, _: &'static str, _: WaitsOn<'_>) -> Option<oxshmem_engine::error::Error> {
         None
     }
 
     fn track(&self) -> Option<Track> {
         None
+    }
+}
+
+impl CallWaiter for SharedContext<'_> {
+    fn pe(&self) -> &PeState {
+        &self.pe
+    }
+
+    fn tag(&self) -> u32 {
+        self.tag
     }
 
     fn random(&self) -> u64 {

@@ -11,18 +11,24 @@ use oxshmem_cuda::cudarc::driver::{
     self, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtrMut, DeviceSlice,
 };
 use oxshmem_cuda::{DevicePtr, Stream, interop};
+use oxshmem_engine::lane::endpoint::Endpoint;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::lane::remote::RemoteTarget;
+use oxshmem_engine::memory::registrations::MrKey;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::conflict::Access;
+use oxshmem_engine::order::op_set::OpKind;
+use oxshmem_engine::progress::reason::WaitsOn;
 
-use super::local_operand::LocalOperand;
-use super::{CopySource, CopyTarget};
-use crate::gpu::cuda::Engine;
-use crate::lane::{AccessPath, Endpoint, LocalBuffer, MrKey, RemoteTarget};
-use crate::order::OpKind;
-use crate::order::conflict::Access;
+use crate::context::Context;
+use crate::copies::local_operand::{CopySource, CopyTarget, LocalOperand};
+use crate::error::{Error, Result};
+use crate::gpu::cuda::copy_engine::Engine;
 use crate::stats::Kind;
 use crate::stream::DRAIN_LIMIT;
 use crate::stream::gpu_streams::{GpuStreams, InCall};
-use crate::wait::WaitsOn;
-use crate::{Context, Error, Result, Sym, report};
+use crate::sym::Sym;
+use oxshmem_engine::report;
 
 /// A slice or view of cudarc's that one operation uses.
 pub(crate) enum Slice<'a, T> {
@@ -293,9 +299,9 @@ impl Context<'_> {
                 // SAFETY: as many bytes of the program's, lent to this call; or lent to a scope, and registered as long.
                 unsafe {
                     if nonblocking && registered {
-                        self.lane_put_nbi(call, endpoint, remote, from)
+                        Ok(self.worker.lane_put_nbi(call, endpoint, remote, from)?)
                     } else {
-                        self.lane_put(call, endpoint, remote, from)
+                        Ok(self.worker.lane_put(call, endpoint, remote, from)?)
                     }
                 }
             })?;
@@ -330,9 +336,9 @@ impl Context<'_> {
                 // SAFETY: as for put_slice; lent for writing.
                 unsafe {
                     if nonblocking && registered {
-                        self.lane_get_nbi(call, endpoint, remote, into)
+                        Ok(self.worker.lane_get_nbi(call, endpoint, remote, into)?)
                     } else {
-                        self.lane_get(call, endpoint, remote, into)
+                        Ok(self.worker.lane_get(call, endpoint, remote, into)?)
                     }
                 }
             })?;
@@ -354,8 +360,8 @@ impl Context<'_> {
 
     /// Called when a scope ends: the slices lent to it go back to the program.
     pub(crate) fn slices_back(&self, completed: &Result<()>) {
-        let lent = self.state.lanes.slices_lent.take();
-        if let (true, Err(_), Some(streams)) = (lent, completed, &self.shared.gpu_streams) {
+        let lent = self.worker.state.lanes.slices_lent.take();
+        if let (true, Err(_), Some(streams)) = (lent, completed, &self.pe.gpu_streams) {
             await_release(streams, "scope");
         }
     }
@@ -370,7 +376,8 @@ impl Context<'_> {
         carry: impl FnOnce(&Endpoint, RemoteTarget, LocalBuffer, bool) -> Result<()>,
     ) -> Result<bool> {
         let AccessPath::Lane(endpoint, remote) =
-            self.access_path(local.call, OpKind::Put, remote, local.pe)?
+            self.worker
+                .access_path(local.call, OpKind::Put, remote, local.pe)?
         else {
             return Ok(false);
         };
@@ -380,13 +387,18 @@ impl Context<'_> {
         let (at, len) = (local.pointer(), local.bytes);
         let buffer = LocalBuffer::at(at, len);
         // The slice is lent together with the guard that owns it.
-        if let Some((key, _)) = self.key_of(endpoint, at, len).filter(|(key, _)| key.on_gpu) {
-            self.state.lanes.slices_lent.set(true);
+        if let Some((key, _)) = self
+            .worker
+            .key_of(endpoint, at, len)
+            .filter(|(key, _)| key.on_gpu)
+        {
+            self.worker.state.lanes.slices_lent.set(true);
             let carried = carry(endpoint, remote, buffer.keyed(key), true);
             return local.carried(carried);
         }
         // SAFETY: the slice is lent to this call.
-        let Some(region) = (unsafe { self.register_for_call(endpoint, at, len, written) }) else {
+        let Some(region) = (unsafe { self.worker.register_for_call(endpoint, at, len, written) })
+        else {
             return Ok(false);
         };
         let key = MrKey {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use oxshmem_engine::gpu::memory::GpuMemory;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::extents::Extents;
 use oxshmem_heap::Segment;
 use oxshmem_transport::{Memory, MemoryKind};
-
-use crate::gpu::GpuMemory;
-use crate::lane::{Extents, Rail};
 
 /// Memory behind a heap.
 pub(super) enum Backing {

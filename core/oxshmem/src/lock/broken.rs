@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::control::message::Message;
 
-use crate::control::Message;
 use crate::error::Error;
 
 /// Why a lock is broken.
@@ -134,7 +134,7 @@ impl BrokenLocks {
             return;
         };
         let (me, n) = (bootstrap.rank(), bootstrap.size());
-        let message = Message::LockBroken(offset, broken).to_bytes();
+        let message = Message::Notice(offset, broken.to_bytes()).to_bytes();
         // A PE that is gone cannot be told.
         let _ = (me + 1..n)
             .chain(0..me)

@@ -5,11 +5,13 @@ use std::ops::Deref;
 
 use bytemuck::Pod;
 use oxshmem_cuda::cudarc::driver::{self, CudaSlice, CudaViewMut};
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::registrations::Registration;
 use oxshmem_transport::MemoryKind;
 
-use super::Registration;
-use crate::lane::Rail;
-use crate::{Context, CopySource, CopyTarget, Result};
+use crate::context::Context;
+use crate::copies::local_operand::{CopySource, CopyTarget};
+use crate::error::Result;
 
 /// A slice of cudarc's, registered with every transport that carries GPU memory: they move data from and to
 /// it directly, nonblocking too, without a registration for each call. Made by [`Context::register_gpu`]; the registration ends

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_transport::{Job, Transport};
 
-use super::card::{BusinessCard, agree_on_gpu_limit, exchange_cards};
-use super::devices::{OpenedRails, Probe};
-use super::gpu_setup::{GpuHeap, GpuSource};
-use super::hosts::Hosts;
+use oxshmem_engine::route::rules::Rules;
+use oxshmem_engine::trace::timeline::Trace;
+
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::options::ProgramMemory;
-use crate::registry::Spec;
-use crate::route::Rules;
+use crate::registry::spec::Spec;
+use crate::setup::card::{BusinessCard, agree_on_gpu_limit, exchange_cards};
+use crate::setup::devices::{OpenedRails, Probe};
+use crate::setup::gpu_setup::{GpuHeap, GpuSource};
+use crate::setup::hosts::Hosts;
 use crate::statics;
-use crate::trace::{self, Trace};
+use crate::trace::open::open;
 
 /// Bytes of a host's memory, if the host does not tell.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
@@ -65,7 +67,7 @@ pub(super) fn announce(
     let gpu = gpu.into_heap(agree_on_gpu_limit(&cards)?, access);
     check_rules(&config.rules, transports, &cards)?;
     let names: Vec<&str> = cards.iter().map(|card| &*card.host).collect();
-    let trace = trace::open(bootstrap, config.trace.as_deref(), &names)?;
+    let trace = open(bootstrap, config.trace.as_deref(), &names)?;
     let hosts = Hosts::of(&cards);
     let rails = probe.open(bootstrap, job, &mut cards, &hosts)?;
     Ok(Announced {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::agreement::none_failed;
 use crate::config::{Atomics, MemoryModel};
 use crate::error::{Error, Result};
-use crate::route::device_select::Offer;
+use crate::setup::device_select::Offer;
 
 /// A PE's description of itself for all others.
 #[derive(Serialize, Deserialize)]

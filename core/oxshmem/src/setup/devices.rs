@@ -7,16 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::route::nic_filter::Nics;
+use oxshmem_engine::route::table::CandidateReasons;
 use oxshmem_topo::{CpuSet, Topology};
 use oxshmem_transport::{Device, Job, Transport};
 
-use super::card::{BusinessCard, RailCard};
-use super::hosts::Hosts;
-use super::wireup::Unavailable;
 use crate::error::{Error, Result};
-use crate::lane::Rail;
-use crate::route::device_select::{Anchor, Decided, Offer, decide, distance, offers};
-use crate::route::{CandidateReasons, Nics};
+use crate::setup::card::{BusinessCard, RailCard};
+use crate::setup::device_select::{Anchor, Decided, Offer, decide, distance, offers};
+use crate::setup::hosts::Hosts;
+use crate::setup::wireup::Unavailable;
 use crate::topology;
 
 /// Every transport that may be used, probed, and opened where there is no choice.

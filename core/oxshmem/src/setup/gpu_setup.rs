@@ -8,9 +8,14 @@ use std::sync::Arc;
 use oxshmem_bootstrap::Bootstrap;
 #[cfg(feature = "cuda")]
 use oxshmem_bootstrap::exchange;
+use oxshmem_engine::gpu::flush::GpuFlushes;
+use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
+use oxshmem_engine::gpu::staging_server::StagingServer;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::peer::table::OnGpu;
+use oxshmem_engine::route::select::Preference;
 use oxshmem_transport::Transport;
 
-use super::membership::Membership;
 use crate::agreement::agree;
 #[cfg(feature = "cuda")]
 use crate::agreement::first_failure;
@@ -20,16 +25,14 @@ use crate::blocks::OWN;
 use crate::config;
 use crate::config::Config;
 use crate::error::Result;
-use crate::gpu::staging_server::StagingServer;
 #[cfg(feature = "cuda")]
-use crate::gpu::{self, cuda::Gpu};
-use crate::gpu::{GpuAccess, GpuFlushes, GpuMemory};
+use crate::gpu;
+#[cfg(feature = "cuda")]
+use crate::gpu::cuda::Gpu;
 use crate::heap::{Growth, Heap};
-use crate::lane::Rail;
 use crate::options::Overrides;
-use crate::peer::OnGpu;
 use crate::registry;
-use crate::route::select::Preference;
+use crate::setup::membership::Membership;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::{GpuStreams, GpuSyncWords};
 

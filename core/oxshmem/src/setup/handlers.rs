@@ -8,22 +8,24 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::am::progress_thread::ProgressThread;
+use oxshmem_engine::control::message::{ControlRequest, Message};
+use oxshmem_engine::control::pending::ControlRequests;
+use oxshmem_engine::gpu::flush::GpuFlushes;
+use oxshmem_engine::gpu::staging_server::StagingServer;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::peer::forgetful;
+use oxshmem_engine::peer::liveness::Liveness;
+use oxshmem_engine::progress::long_waits::LongWaits;
+use oxshmem_engine::route::path::{Path, PeerPaths};
+use oxshmem_engine::trace::timeline::{Trace, Track};
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{Domain, Pe};
 
-use crate::control::{ControlRequest, ControlRequests, Message};
 use crate::error::Result;
-use crate::gpu::GpuFlushes;
-use crate::gpu::staging_server::StagingServer;
-use crate::hang::LongWaits;
-use crate::lane::Rail;
-use crate::lock::BrokenLocks;
-use crate::peer::Liveness;
-use crate::route::{Path, PeerPaths};
-use crate::service::ProgressThread;
-use crate::shared::PeerFailureSink;
-use crate::trace::{Trace, Track};
-use crate::{forgetful, report};
+use crate::lock::broken::{Broken, BrokenLocks};
+use oxshmem_engine::engine::PeerFailureSink;
+use oxshmem_engine::report;
 
 /// State that the handlers share with a world's calls.
 pub(crate) struct Handlers {
@@ -141,12 +143,12 @@ impl ControlHandler {
             Some(Message::Reply(number, reply)) => {
                 self.requests.answered(from as usize, number, reply);
             }
-            Some(Message::LockBroken(offset, broken)) => self.broken_locks.note(offset, broken),
+            Some(Message::Notice(offset, bytes)) => match Broken::of_bytes(&bytes) {
+                Some(broken) => self.broken_locks.note(offset, broken),
+                None => not_understood(from, bytes.len()),
+            },
             Some(Message::Forgot) => forgetful::record(from),
-            None => report::warn(&format!(
-                "PE {from} sent {} bytes that this version of oxshmem does not understand",
-                bytes.len()
-            )),
+            None => not_understood(from, bytes.len()),
         }
     }
 
@@ -172,6 +174,13 @@ impl ControlHandler {
     }
 }
 
+/// The warning of a message that no PE of this version sends.
+fn not_understood(from: u32, len: usize) {
+    report::warn(&format!(
+        "PE {from} sent {len} bytes that this version of oxshmem does not understand"
+    ));
+}
+
 /// Starts a progress thread for each rail that takes active messages to this PE.
 pub(super) fn start_services(
     rails: &[Arc<Rail>],
@@ -193,7 +202,13 @@ pub(super) fn start_services(
             // A PE that waits for a reply must not wait for ever.
             let ended = move || senders.iter().for_each(|pe| report_lost(*pe));
             let trace = trace.map(|trace| (Arc::clone(trace), Track::of_service(index)));
-            ProgressThread::start(&rail.domain, own, rail.host.extents, Box::new(ended), trace)
+            Ok(ProgressThread::start(
+                &rail.domain,
+                own,
+                rail.host.extents,
+                Box::new(ended),
+                trace,
+            )?)
         })
         .collect()
 }

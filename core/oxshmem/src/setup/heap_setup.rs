@@ -4,23 +4,24 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use oxshmem_engine::gpu::staging_server::Slots;
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::extents::Extents;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 
-use super::announce::{Announced, HeapAdditions};
-use super::card::BusinessCard;
-use super::hosts::Hosts;
-use super::layout::{HeapLayout, HeapParts, PAGE};
-use super::route_summary::RouteAgreement;
 use crate::collectives::sync_area::SyncAreaPlan;
 use crate::config::{Atomics, Config};
 use crate::error::{Error, Result};
-use crate::gpu::staging_server::Slots;
 use crate::heap::{Growth, Heap};
-use crate::lane::{Extents, Rail};
 use crate::options::{NicAtomics, ProgramMemory};
 use crate::order::Visibility;
-use crate::report;
+use crate::setup::announce::{Announced, HeapAdditions};
+use crate::setup::card::BusinessCard;
+use crate::setup::hosts::Hosts;
+use crate::setup::layout::{HeapLayout, HeapParts, PAGE};
+use crate::setup::route_summary::RouteAgreement;
 use crate::sym::Sym;
+use oxshmem_engine::report;
 
 /// Bytes of the smallest heap for which the library lays out its own memory. A smaller heap gets as much of it.
 const MIN_PLANNED: u64 = 1 << 20;

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use oxshmem_topo::CpuSet;
 
-use super::card::BusinessCard;
-use super::layout::PAGE;
 use crate::collectives::layout::JobShape;
 use crate::config::MAX_HEAP;
+use crate::setup::card::BusinessCard;
+use crate::setup::layout::PAGE;
 
 /// The PEs of each host, hosts in the order of their first PEs.
 #[derive(Debug)]

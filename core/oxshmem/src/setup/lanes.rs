@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::route::{Path, PeerPaths};
+use oxshmem_engine::route::path::{Path, PeerPaths};
 
 /// The indices of those rails. A PE that is `hidden`, though a transport maps or simulates its memory, is reached by that
 /// transport's lane, too.

@@ -3,6 +3,9 @@
 //! It is placed first, before the heap is shared, in the same order on every PE. It adds to the bytes that the program has
 //! asked for.
 
+use oxshmem_engine::am::pending_replies::PendingReplies;
+use oxshmem_engine::memory::bounce_pool::BouncePool;
+use oxshmem_engine::order::conflict::SLOTS;
 use oxshmem_heap::Mapping;
 
 use crate::blocks::{OWN, STATIC};
@@ -10,8 +13,6 @@ use crate::collectives::slots::mailbox::Mailbox;
 use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
 use crate::error::Result;
 use crate::heap::{ALIGN, Heap};
-use crate::lane::{BouncePool, PendingReplies};
-use crate::order::conflict::SLOTS;
 use crate::statics;
 use crate::sym::Sym;
 
@@ -74,8 +75,8 @@ impl HeapLayout {
         };
         Ok(HeapParts {
             sync_area,
-            bounce_pool: BouncePool::new(bounce_pool)?,
-            pending_replies: PendingReplies::new(pending_replies.cast()?),
+            bounce_pool: BouncePool::new(bounce_pool.into()),
+            pending_replies: PendingReplies::new(pending_replies.into()),
             shadow,
             mailbox,
             statics: place_statics(tag, heap)?,

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_bootstrap::Bootstrap;
+use oxshmem_engine::peer::forgetful;
 use oxshmem_heap::HugePages;
 use oxshmem_transport::{HostId, Job, Pe};
 
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::options::ProgramMemory;
-use crate::{forgetful, log, report};
+use crate::{config, log};
+use oxshmem_engine::report;
 
 /// A PE's membership of its job.
 pub(crate) struct Membership {

@@ -1,14 +1,15 @@
 //! Agreement of all PEs on their routes: every PE must reach every PE, and all learn the properties that hold for all.
 
 use oxshmem_bootstrap::{Bootstrap, exchange};
+use oxshmem_engine::route::path::{Path, PeerPaths};
+use oxshmem_engine::route::table::Routes;
 use serde::{Deserialize, Serialize};
 
-use super::hosts::Hosts;
 use crate::config::Atomics;
 use crate::error::{Error, Result};
 use crate::options::NicAtomics;
 use crate::order::Visibility;
-use crate::route::{Path, PeerPaths, Routes};
+use crate::setup::hosts::Hosts;
 
 /// One PE's routes, in short, for all others.
 #[derive(Serialize, Deserialize)]

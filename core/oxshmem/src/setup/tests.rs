@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxshmem_bootstrap::InProcess;
+use oxshmem_engine::route::nic_filter::Nics;
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
@@ -16,8 +17,7 @@ use oxshmem_transport::{
 use crate::builder::Builder;
 use crate::config::Config;
 use crate::options::Overrides;
-use crate::registry::Spec;
-use crate::route::Nics;
+use crate::registry::spec::Spec;
 use crate::testing::spmd_with;
 use crate::world::World;
 
@@ -163,8 +163,8 @@ fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu()
         world.barrier_all()?;
         // Loopback has the memory of a PE of this process at the PE's own address, the bridge at another.
         let home = world.g(homes.at(other)?, me)?;
-        let copies = world.peers.span(word, other).unwrap();
-        let atomics = world.peers.word(word, other).unwrap();
+        let copies = world.worker.peers.span(word, other).unwrap();
+        let atomics = world.worker.peers.word(word, other).unwrap();
         assert_eq!(atomics.as_ptr() as u64, home);
         assert_ne!(copies.as_ptr() as u64, home);
         world.p(word, 40, other)?;

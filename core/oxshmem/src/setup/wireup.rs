@@ -6,19 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
+use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::memory::simulated::Accessors;
+use oxshmem_engine::peer::table::{Mapped, MappedHeap, OnGpu};
+use oxshmem_engine::route::path::{Path, PeerPaths};
+use oxshmem_engine::route::reasons::Interner;
+use oxshmem_engine::route::rules::{Pair, Rules};
+use oxshmem_engine::route::select::{
+    ByLane, Candidate, Chosen, Imported, Preference, choose, cpu_atomics, has_nic_atomics,
+};
+use oxshmem_engine::route::table::{CandidateReasons, ReasonTable, Routes};
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{Accessor, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
 use serde::{Deserialize, Serialize};
 
-use super::card::BusinessCard;
 use crate::error::Result;
-use crate::lane::Rail;
-use crate::peer::{Mapped, MappedHeap, OnGpu};
-use crate::route::select::{
-    ByLane, Candidate, Chosen, Imported, Preference, choose, cpu_atomics, has_nic_atomics,
-};
-use crate::route::{CandidateReasons, Interner, Pair, Path, PeerPaths, ReasonTable, Routes, Rules};
-use crate::simulated::Accessors;
+use crate::setup::card::BusinessCard;
 
 /// Time limit for the PEs of a host to pass descriptors.
 pub(crate) const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);

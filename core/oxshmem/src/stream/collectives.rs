@@ -5,11 +5,14 @@
 
 use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
+use oxshmem_engine::progress::reason::WaitsOn;
 
-use super::gpu_streams::{GpuStreams, InCall};
+use crate::Fold;
 use crate::collectives::args::check_apart;
-use crate::wait::WaitsOn;
-use crate::{Error, Fold, Result, Sym, World};
+use crate::error::{Error, Result};
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::sym::Sym;
+use crate::world::World;
 
 mod sealed {
     pub trait Named {

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
 use oxshmem_device::{Reductions, Stop};
+use oxshmem_engine::peer::table::OnGpu;
 use oxshmem_transport::SignalOp;
 
+use crate::error::{Error, Result};
 use crate::gpu::cuda::Gpu;
-use crate::peer::OnGpu;
-use crate::{Error, Result, Sym};
+use crate::sym::Sym;
 
 /// The longest time that the first writes to this PE's own words may take.
 const INIT_LIMIT: Duration = Duration::from_secs(20);

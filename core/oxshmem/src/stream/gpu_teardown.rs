@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use oxshmem_engine::gpu::memory::GpuAccess;
+use oxshmem_engine::lane::rail::Rail;
 use oxshmem_transport::MemoryKind;
 
-use super::gpu_streams::{FINALIZE, GpuStreams};
-use crate::gpu::GpuAccess;
-use crate::lane::Rail;
-use crate::report;
+use crate::stream::gpu_streams::{FINALIZE, GpuStreams};
+use oxshmem_engine::report;
 
 /// The longest time that a GPU's work may take after a world's end, as for that of a lane.
 const TEARDOWN_LIMIT: Duration = Duration::from_secs(10);

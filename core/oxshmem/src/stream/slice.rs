@@ -11,10 +11,13 @@ use oxshmem_cuda::cudarc::driver::{
 };
 use oxshmem_cuda::{DevicePtr, Event, Stream, interop};
 
-use super::DRAIN_LIMIT;
-use super::gpu_streams::{GpuStreams, InCall};
-use crate::copies::LocalOperand;
-use crate::{Result, Sym, World, report};
+use crate::copies::local_operand::LocalOperand;
+use crate::error::Result;
+use crate::stream::DRAIN_LIMIT;
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::sym::Sym;
+use crate::world::World;
+use oxshmem_engine::report;
 
 impl World {
     /// Queues an operation, given the address of its local operand, if that is as long as

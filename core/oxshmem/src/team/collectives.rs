@@ -3,7 +3,6 @@
 
 use bytemuck::Pod;
 
-use super::Team;
 use crate::collectives::algorithm::alltoalls::Strided;
 use crate::collectives::algorithm::broadcast::Broadcast;
 use crate::collectives::args::{check_apart, describe, memory_suffix};
@@ -12,6 +11,7 @@ use crate::collectives::signature::CallSignature;
 use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::sym::Sym;
+use crate::team::Team;
 
 const BROADCAST: &str = "broadcast";
 
@@ -74,7 +74,7 @@ impl Team<'_> {
                 "team barrier()".into()
             })
             .arrive(quieted)?;
-            self.context.make_gpu_data_visible()
+            Ok(self.context.worker.make_gpu_data_visible()?)
         })
     }
 
@@ -443,8 +443,8 @@ impl Team<'_> {
             signature,
             words,
         };
-        let span = self.context.traced(name);
-        let area = &self.context.shared.sync_area;
+        let span = self.context.worker.traced(name);
+        let area = &self.context.pe.sync_area;
         area.begin(self.context, self.state(), info, span)
     }
 

@@ -1,6 +1,7 @@
 //! New teams: splits of a team, and teams of active sets.
 
-use super::Team;
+use oxshmem_engine::group::Group;
+
 use crate::collectives::call::CallInfo;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::slots::active_set::{Agreement, CALL as ACTIVE_SET};
@@ -9,8 +10,8 @@ use crate::collectives::slots::pool::ActiveSet;
 use crate::collectives::slots::split::NewTeam;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::group::Group;
 use crate::place::placed;
+use crate::team::Team;
 
 impl<'w> Team<'w> {
     /// Splits a team off: `size` PEs of this team from `start` on, each `stride` after the one before.
@@ -194,7 +195,7 @@ impl<'w> Team<'w> {
             members,
         };
         let teams = teams.map(|teams| teams.map(|members| members.map(new_team)));
-        let area = &context.shared.sync_area;
+        let area = &context.pe.sync_area;
         let made = area.begin(context, parent, info, None).split(teams)?;
         Ok(made.map(|team| team.map(|state| Team::owned(context, state))))
     }
@@ -222,7 +223,7 @@ impl Context<'_> {
             call: ACTIVE_SET,
             what,
         };
-        let area = &self.shared.sync_area;
+        let area = &self.pe.sync_area;
         let members = area.all.members.strided(start, stride, size);
         let members = members.map_err(refused)?;
         let members = members.ok_or_else(|| refused("this PE is none of the members".into()))?;
@@ -243,7 +244,7 @@ impl Context<'_> {
 
     /// The mailbox, where room for one [was set aside](crate::Builder::active_sets).
     fn mailbox(&self, call: &'static str) -> Result<&Mailbox> {
-        self.shared.mailbox.as_ref().ok_or_else(|| Error::Argument {
+        self.pe.mailbox.as_ref().ok_or_else(|| Error::Argument {
             call,
             what: "no room was set aside for such teams; call Builder::active_sets before joining"
                 .into(),
@@ -257,7 +258,12 @@ impl Context<'_> {
 
     /// Whether this PE's CPU loads and stores a PE's symmetric memory.
     pub(crate) fn maps(&self, pe: usize) -> bool {
-        let shared = &self.shared;
-        !shared.config.check && shared.routes.get(pe).is_some_and(|route| route.mapped)
+        !self.pe.config.check
+            && self
+                .pe
+                .engine
+                .routes
+                .get(pe)
+                .is_some_and(|route| route.mapped)
     }
 }

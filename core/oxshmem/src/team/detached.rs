@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{Held, Team, TeamConfig, create_context};
 use crate::collectives::team::TeamState;
-use crate::context::{Context, ContextOptions};
+use crate::context::Context;
+use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
+use crate::team::{Held, Team, TeamConfig, create_context};
 
 /// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
 /// [`Team::detach`].
@@ -109,9 +110,9 @@ impl Team<'_> {
     /// ```
     #[must_use]
     pub fn detach(self) -> DetachedTeam {
-        let all = &self.context.shared.sync_area.all;
+        let all = &self.context.pe.sync_area.all;
         DetachedTeam {
-            tag: self.context.tag,
+            tag: self.context.worker.tag,
             which: match self.held {
                 Held::Owned(state) => Which::Owned(state),
                 // There are two of these.
@@ -173,8 +174,7 @@ impl DetachedTeam {
     pub fn leave(&self, context: &Context<'_>) -> Result<()> {
         self.check(context)?;
         if !matches!(self.which, Which::All) {
-            self.state(context)
-                .leave(context, &context.shared.sync_area);
+            self.state(context).leave(context, &context.pe.sync_area);
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl DetachedTeam {
         of: &'c Context<'_>,
         options: ContextOptions,
     ) -> Result<Context<'c>> {
-        if of.tag != self.tag {
+        if of.worker.tag != self.tag {
             return Err(Error::Foreign {
                 call: "create_context",
             });
@@ -200,7 +200,7 @@ impl DetachedTeam {
 
     #[inline]
     fn state<'t>(&'t self, context: &'t Context<'_>) -> &'t TeamState {
-        let area = &context.shared.sync_area;
+        let area = &context.pe.sync_area;
         match &self.which {
             Which::All => &area.all,
             Which::Shared => &area.shared,
@@ -215,7 +215,7 @@ impl DetachedTeam {
     /// As [`attach`](Self::attach). The team is gone then, and keeps its room.
     pub fn into_team<'c>(self, context: &'c Context<'_>) -> Result<Team<'c>> {
         self.check(context)?;
-        let area = &context.shared.sync_area;
+        let area = &context.pe.sync_area;
         Ok(Team {
             context,
             held: match self.which {
@@ -230,7 +230,7 @@ impl DetachedTeam {
     #[inline]
     fn check(&self, context: &Context<'_>) -> Result<()> {
         const CALL: &str = "attach";
-        if context.tag != self.tag {
+        if context.worker.tag != self.tag {
             return Err(Error::Foreign { call: CALL });
         }
         if context.counts_as_world() {

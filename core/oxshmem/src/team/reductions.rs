@@ -2,7 +2,6 @@
 
 use oxshmem_transport::Fold;
 
-use super::Team;
 use crate::collectives::algorithm::reduce::{FoldBuffers, Scan};
 use crate::collectives::args::{check_apart, describe};
 use crate::collectives::fold::{FoldOps, Reducible};
@@ -11,6 +10,7 @@ use crate::collectives::transfer::Transfer;
 use crate::error::Result;
 use crate::place::placed;
 use crate::sym::Sym;
+use crate::team::Team;
 
 impl Team<'_> {
     /// Folds `src` of all members, element by element, into `dst` of every member. Both have the same

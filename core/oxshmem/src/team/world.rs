@@ -3,16 +3,16 @@
 use bytemuck::Pod;
 use oxshmem_transport::Fold;
 
-use super::Team;
-use crate::collectives::algorithm;
 use crate::collectives::call::CallInfo;
 use crate::collectives::fold::Reducible;
-use crate::collectives::select::{self, CollectiveChoice};
+use crate::collectives::select::CollectiveChoice;
 use crate::collectives::signature::CallSignature;
+use crate::collectives::{algorithm, select};
 use crate::error::Result;
 use crate::options::NicAtomics;
 use crate::place::placed;
 use crate::sym::Sym;
+use crate::team::Team;
 use crate::world::World;
 
 impl World {
@@ -20,7 +20,7 @@ impl World {
     #[doc(alias("SHMEM_TEAM_WORLD", "NVSHMEM_TEAM_WORLD", "MPI_COMM_WORLD"))]
     #[must_use]
     pub fn team(&self) -> Team<'_> {
-        Team::permanent(self, &self.shared.sync_area.all)
+        Team::permanent(self, &self.pe.sync_area.all)
     }
 
     /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
@@ -29,12 +29,12 @@ impl World {
     #[doc(alias = "MPI_Comm_split_type")]
     #[must_use]
     pub fn shared_team(&self) -> Team<'_> {
-        Team::permanent(self, &self.shared.sync_area.shared)
+        Team::permanent(self, &self.pe.sync_area.shared)
     }
 
     /// [`bindings::team_room`](crate::bindings::team_room).
     pub(crate) fn team_room(&self) -> usize {
-        self.shared.sync_area.pool.budget().splits().len()
+        self.pe.sync_area.pool.budget().splits().len()
     }
 
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all PEs are here
@@ -67,9 +67,9 @@ impl World {
     pub fn barrier_all(&self) -> Result<()> {
         placed(|| {
             const SIGNATURE: CallSignature = CallSignature::of("barrier_all");
-            let _span = self.traced("barrier_all");
+            let _span = self.worker.traced("barrier_all");
             self.barrier("barrier_all", SIGNATURE, Ok(()), &|| "barrier_all()".into())?;
-            self.make_gpu_data_visible()
+            Ok(self.worker.make_gpu_data_visible()?)
         })
     }
 
@@ -98,7 +98,7 @@ impl World {
     pub fn sync_all(&self) -> Result<()> {
         placed(|| {
             const SIGNATURE: CallSignature = CallSignature::of("sync_all");
-            let _span = self.traced("sync_all");
+            let _span = self.worker.traced("sync_all");
             self.arrive("sync_all", SIGNATURE, Ok(()), &|| "sync_all()".into())
         })
     }
@@ -117,7 +117,7 @@ impl World {
             signature,
             words,
         };
-        algorithm::barrier::barrier(self, &self.shared.sync_area, info, mine)
+        algorithm::barrier::barrier(self, &self.pe.sync_area, info, mine)
     }
 
     /// Arrives in a collective call and waits for all PEs. Stores made before are visible to every PE
@@ -138,7 +138,7 @@ impl World {
             signature,
             words,
         };
-        let area = &self.shared.sync_area;
+        let area = &self.pe.sync_area;
         area.begin(self, &area.all, info, None).arrive(mine)
     }
 
@@ -149,7 +149,7 @@ impl World {
             signature: const { CallSignature::of("finalize") },
             words: &|| "finalize()".into(),
         };
-        let area = &self.shared.sync_area;
+        let area = &self.pe.sync_area;
         area.begin(self, &area.all, info, None)
             .finalizing()
             .arrive(mine)
@@ -163,26 +163,28 @@ impl World {
             signature: const { CallSignature::of(CALL) },
             words: &|| "all_say()".into(),
         };
-        let area = &self.shared.sync_area;
+        let area = &self.pe.sync_area;
         area.begin(self, &area.all, info, None).all_say(yes)
     }
 
     /// The algorithms of collective calls of all PEs, by kind.
     #[must_use]
     pub fn collective_choices(&self) -> Vec<CollectiveChoice> {
-        let area = &self.shared.sync_area;
+        let area = &self.pe.sync_area;
         select::algorithms_of(&area.all, area.choices)
     }
 
     /// Whether [checked mode](crate::Builder::check) is on.
     pub(crate) fn is_checked(&self) -> bool {
-        self.shared.config.check
+        self.pe.config.check
     }
 
     /// [`bindings::uses_lanes`](crate::bindings::uses_lanes).
     pub(crate) fn uses_lanes(&self) -> bool {
         let all_mapped = (0..self.n_pes()).all(|pe| self.maps(pe));
-        !all_mapped || self.shared.fences_always_slow || self.inner.nic_atomics != NicAtomics::Never
+        !all_mapped
+            || self.worker.engine.fences_always_slow
+            || self.inner.nic_atomics != NicAtomics::Never
     }
 
     /// [`Team::broadcast`](crate::Team::broadcast) of the [team of all PEs](Self::team).

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{MemoryKind, Op};
 
-use super::{LanePeer, SLOTS};
-use crate::context::{Context, ContextOptions};
+use super::SLOTS;
+use oxshmem_engine::lane::endpoint::Endpoint;
+use oxshmem_engine::lane::in_flight::Effect;
+use oxshmem_engine::lane::remote::LanePeer;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::op_set::{OpKind, OpSet};
+use crate::context::Context;
+use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
-use crate::lane::AccessPath;
-use crate::lane::endpoint::Endpoint;
-use crate::lane::in_flight::Effect;
-use crate::lane::tests::{Fate, beside_living_pes, is_loss_of, watched};
-use crate::order::{OpKind, OpSet};
 use crate::sym::Sym;
+use crate::tests::lanes::{Fate, beside_living_pes, is_loss_of, watched};
 use crate::world::World;
 
 const LOST: usize = 2;
@@ -42,7 +44,7 @@ fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
     }
     let message = OpSet::of(OpKind::Message, MemoryKind::Host);
     context.note_effect(peer, Effect::Write(message));
-    context.state.lanes.set_busy();
+    context.worker.state.lanes.set_busy();
     Ok(())
 }
 
@@ -59,7 +61,7 @@ fn beside_one_that_owes_all(first: impl Fn(&World, Sym<u32>) -> Result<()> + Syn
 }
 
 fn lose(world: &World) {
-    (world.shared.report_lost)(LOST as u32);
+    (world.worker.engine.report_lost)(LOST as u32);
 }
 
 /// Neither the sender nor another PE waits for replies that cannot arrive, and all go on.

@@ -64,7 +64,7 @@ mod tests {
         let unended = |w: &World, x: crate::Sym<u64>| {
             w.add(x, 1, 1)?;
             // In no slot of any table.
-            w.state.entered.borrow_mut().insert(0, (1, super::SLOTS, 0));
+            w.worker.state.entered.borrow_mut().insert(0, (1, super::SLOTS, 0));
             assert!(w.fence().is_err());
             Ok(())
         };

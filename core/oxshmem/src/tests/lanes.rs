@@ -1,7 +1,7 @@
 //! Operations of lanes where PEs are lost, and the outcome of calls where lanes fail.
 
-mod cuts;
-mod endings;
+pub(crate) mod cuts;
+pub(crate) mod endings;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,8 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status, forward};
 
 use crate::builder::Builder;
-use crate::context::{Context, ContextOptions};
+use crate::context::Context;
+use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::nbi::Scope;
 use crate::sym::Sym;
@@ -186,7 +187,7 @@ impl Asked {
 /// Watches a context's lane.
 pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
     let asked = Arc::new(Asked::default());
-    for endpoint in &context.state.lanes.endpoints {
+    for endpoint in &context.worker.state.lanes.endpoints {
         let asked = Arc::clone(&asked);
         endpoint.wrap(|inner| {
             let kept = Vec::new();
@@ -198,7 +199,7 @@ pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
 
 /// Disconnects PE 1, which lives.
 fn cut_off(world: &World) {
-    (world.shared.report_lost)(1);
+    (world.worker.engine.report_lost)(1);
 }
 
 /// Asserts that a call failed because PE `lost` is lost.
@@ -342,7 +343,7 @@ fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() 
         context.p(x, 1, 1)?;
         context.quiet()?;
         let asked = watched(&context);
-        let lose = Arc::clone(&world.shared.report_lost);
+        let lose = Arc::clone(&world.worker.engine.report_lost);
         asked.after(4, move || lose(1));
         let mut blocks = [77; 16];
         is_lost(context.iget(&mut blocks, x, 2, 2, 8, 1));

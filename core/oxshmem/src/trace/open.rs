@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_bootstrap::{Bootstrap, exchange};
+use oxshmem_engine::trace::clock::now;
+use oxshmem_engine::trace::json::{Quoted, about};
+use oxshmem_engine::trace::log::Log;
+use oxshmem_engine::trace::timeline::Trace;
 
-use super::json::{Quoted, about};
-use super::log::Log;
-use super::{Trace, now};
 use crate::agreement::{exchange_failures, none_failed};
 use crate::error::{Error, Result};
 
@@ -59,16 +60,7 @@ pub(crate) fn open(
         .zip(hosts)
         .filter(|(_, host)| Some(*host) == here);
     let zero = on_this.map(|(clock, _)| *clock).min().unwrap_or(began);
-    Ok(file.map(|file| {
-        Arc::new(Trace {
-            pe: me,
-            zero,
-            log: Mutex::new(Log::new(path, file)),
-            threads: Mutex::default(),
-            services: Mutex::default(),
-            leads,
-        })
-    }))
+    Ok(file.map(|file| Arc::new(Trace::new(me, zero, Log::new(path, file), leads))))
 }
 
 /// The number of times that this process has begun this file before.

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::exchange::Part;
+use crate::collectives::algorithm::exchange::Part;
 use crate::collectives::call::CollectiveCall;
 use crate::collectives::select::CollectiveKind;
 use crate::error::Result;

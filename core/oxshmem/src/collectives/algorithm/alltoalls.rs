@@ -1,12 +1,12 @@
 //! All to all of strided elements.
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::mapped::HostMemory;
 
 use crate::collectives::call::CollectiveCall;
 use crate::collectives::select::{CollectiveAlgorithm, CollectiveKind, Payload};
 use crate::collectives::transfer::{Prefetched, Transfer};
 use crate::error::{Error, Result};
-use crate::mapped::HostMemory;
 use crate::sym::Sym;
 
 /// An object of blocks of strided elements, one for each member.

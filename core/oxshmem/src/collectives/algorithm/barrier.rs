@@ -19,9 +19,9 @@ pub(crate) fn barrier(
     if context.n_pes() == 1 {
         // There is no arrival, which would fence.
         fence(Ordering::SeqCst);
-        context.peers.clear_dirty();
+        context.worker.peers.clear_dirty();
     }
-    let mine = if context.is_idle() {
+    let mine = if context.worker.is_idle() {
         mine
     } else {
         // Quiet first, whatever `mine` is: arriving means that all is complete.

@@ -1,15 +1,15 @@
 //! Collect and fcollect: concatenation of the members' sources in every member's destination.
 
 use bytemuck::Pod;
+use oxshmem_engine::memory::mapped::HostMemory;
 
-use super::exchange::Part;
+use crate::collectives::algorithm::exchange::Part;
 use crate::collectives::args::check_apart;
 use crate::collectives::call::CollectiveCall;
 use crate::collectives::hierarchy::HostGroups;
 use crate::collectives::select::{CollectiveAlgorithm, CollectiveKind, Payload};
 use crate::collectives::transfer::{Prefetched, TransferPiece};
 use crate::error::{Error, Result};
-use crate::mapped::HostMemory;
 use crate::sym::Sym;
 
 /// Bytes of a member's header before its data: its number of elements, and their offset.
@@ -176,7 +176,7 @@ impl CollectiveCall<'_> {
         let limit = if src.is_on_gpu() {
             context.gpu_heap_limit() as u64
         } else {
-            context.own_len() as u64
+            context.worker.engine.own_len() as u64
         };
         let mut prefetched = Prefetched::new();
         (0..members)
@@ -214,9 +214,12 @@ mod tests {
     use oxshmem_example_tiny_transport::Tiny;
     use oxshmem_transport::Op;
 
-    use crate::lane::tests::{Fate, LIMIT, watched};
+    use crate::error::Result;
+    use crate::sym::Sym;
+    use crate::team::Team;
     use crate::testing::spmd_with;
-    use crate::{Result, Sym, Team, World};
+    use crate::tests::lanes::{Fate, LIMIT, watched};
+    use crate::world::World;
 
     const PES: usize = 4;
 

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::reduce::{FoldBuffers, split};
+use crate::collectives::algorithm::reduce::{FoldBuffers, split};
 use crate::collectives::args::share_of;
 use crate::collectives::call::CollectiveCall;
 use crate::collectives::fold::Reducible;
@@ -266,7 +266,7 @@ fn local_pes<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::Group;
+    use oxshmem_engine::group::Group;
 
     /// Each slice's elements are each host's members' once, and each part that is folded across hosts is one member's of
     /// each.

@@ -17,21 +17,23 @@
 
 use std::time::Instant;
 
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::memory::simulated::HostSpan;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::order::op_set::OpKind;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::reason::WaitReason;
 use oxshmem_transport::Width;
 
-use super::{CollectiveCall, EAGER, GRACE, is_eager_word};
-use crate::collectives::dissemination::{self, FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords};
+use crate::collectives::call::{CollectiveCall, EAGER, GRACE, is_eager_word};
+use crate::collectives::dissemination;
+use crate::collectives::dissemination::{FAILED, MISMATCH, SIGNATURE, SyncSlot, SyncWords};
 use crate::collectives::layout::LINE;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::team::{EagerBroadcast, EpochState, TeamState};
 use crate::error::{Error, Result};
-use crate::hang::WaitedFor;
-use crate::lane::AccessPath;
-use crate::mapped::HostMemory;
-use crate::order::{FenceSite, OpKind};
-use crate::simulated::HostSpan;
 use crate::sym::Sym;
-use crate::wait::WaitReason;
 
 /// An eager call before the next arrival.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +170,7 @@ impl CollectiveCall<'_> {
         self.prefetch_next(slot.epoch());
         let words = self.words(slot.epoch(), &self.info);
         dissemination::signal_all(&words, others, slot.signal)?;
-        if context.shared.liveness.any() {
+        if context.worker.engine.liveness.any() {
             self.check_none_lost()
         } else {
             Ok(())
@@ -188,7 +190,7 @@ impl CollectiveCall<'_> {
             return;
         };
         for rank in (0..team.members.len()).filter(|rank| *rank != me) {
-            if let Some(span) = self.context.peers.span(word, team.members.pe(rank)) {
+            if let Some(span) = self.context.worker.peers.span(word, team.members.pe(rank)) {
                 span.prefetch_write();
             }
         }
@@ -275,7 +277,7 @@ impl CollectiveCall<'_> {
                 anyone_arrived().then(|| published(of_root, false).unwrap_or(EagerPoll::Arrived))
             })
         };
-        if context.shared.oversubscribed
+        if context.worker.engine.oversubscribed
             && let Some(outcome) = published(own, true)
         {
             self.prefetch_next_own(epoch);
@@ -283,7 +285,7 @@ impl CollectiveCall<'_> {
         }
         let mut since = None;
         let parker = self.area.parker(context, context.my_pe());
-        context.wait_unless(&reason, parker, poll, || {
+        context.worker.wait_unless(&reason, parker, poll, || {
             let waited = since.get_or_insert_with(Instant::now).elapsed();
             if waited < GRACE {
                 return None;
@@ -326,7 +328,7 @@ impl CollectiveCall<'_> {
         };
         let member = me as u32;
         if let Ok(word) = team.word(epoch, SyncSlot { index, member })
-            && let Some(span) = self.context.peers.span(word, self.context.my_pe())
+            && let Some(span) = self.context.worker.peers.span(word, self.context.my_pe())
         {
             span.prefetch_read();
         }
@@ -336,10 +338,13 @@ impl CollectiveCall<'_> {
     #[inline]
     fn mapped_word(&self, pe: usize, word: Sym<u64>) -> Result<Option<HostSpan<'_>>> {
         let context = self.context;
-        if let Some(span) = context.peers.span(word, pe) {
+        if let Some(span) = context.worker.peers.span(word, pe) {
             return Ok(Some(HostSpan::Mapped(span)));
         }
-        match context.access_path(self.info.name, OpKind::Put, word, pe)? {
+        match context
+            .worker
+            .access_path(self.info.name, OpKind::Put, word, pe)?
+        {
             AccessPath::Mapped(span) => Ok(Some(span)),
             _ => Ok(None),
         }

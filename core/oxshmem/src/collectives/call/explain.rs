@@ -1,10 +1,11 @@
 //! Exchange of a few bytes among the members in a collective call, such as the reason of its failure.
 
+use oxshmem_engine::memory::mapped::HostMemory;
+
 use crate::collectives::call::CollectiveCall;
 use crate::collectives::signature::CallSignature;
 use crate::collectives::transfer::Transfer;
 use crate::error::{Error, Result};
-use crate::mapped::HostMemory;
 use crate::sym::Sym;
 
 /// Bytes of the length before the data.

@@ -9,17 +9,18 @@
 //! Messages carry the number of the call, by these PEs, so that no late word of a failed call is taken for
 //! another's, and threads of a PE may be in several of these calls at once.
 
-use super::mailbox::{Mailbox, MailboxMessage};
-use super::pool::{ActiveSet, SlotClaim};
-use super::proposal::SlotProposal;
+use oxshmem_engine::control::message::Message;
+use oxshmem_engine::group::Group;
+use oxshmem_engine::progress::reason::WaitsOn;
+
 use crate::collectives::signature::CallSignature;
+use crate::collectives::slots::mailbox::{Mailbox, MailboxMessage};
+use crate::collectives::slots::pool::{ActiveSet, SlotClaim};
+use crate::collectives::slots::proposal::SlotProposal;
 use crate::collectives::sync_area::SyncArea;
 use crate::collectives::team::TeamState;
 use crate::context::Context;
-use crate::control::Message;
 use crate::error::{Error, Result};
-use crate::group::Group;
-use crate::wait::WaitsOn;
 
 /// The call's name.
 pub(crate) const CALL: &str = "team_among";
@@ -105,7 +106,7 @@ impl<'m> Agreement<'m> {
         let context = self.context;
         let heard = match error {
             Error::TooManyTeams { .. } => true,
-            Error::PeerLost { pe, .. } => context.exit_was_reported(*pe),
+            Error::PeerLost { pe, .. } => context.worker.exit_was_reported(*pe),
             _ => false,
         };
         if heard {
@@ -113,7 +114,7 @@ impl<'m> Agreement<'m> {
         }
         for pe in self.members.pes().filter(|pe| *pe != context.my_pe()) {
             // A PE that is gone waits for nothing.
-            let _ = context.send(CALL, pe, &Message::Disconnect);
+            let _ = context.worker.send(CALL, pe, &Message::Disconnect);
         }
     }
 
@@ -166,9 +167,9 @@ impl<'m> Agreement<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::World;
-    use crate::lane::tests::LIMIT;
     use crate::testing::spmd_with;
+    use crate::tests::lanes::LIMIT;
+    use crate::world::World;
 
     #[test]
     fn late_words_of_a_call_that_failed_are_not_taken_for_those_of_the_next() {
@@ -182,7 +183,7 @@ mod tests {
                 stride,
                 size,
             };
-            let (area, mailbox) = (&world.shared.sync_area, world.shared.mailbox.as_ref());
+            let (area, mailbox) = (&world.pe.sync_area, world.pe.mailbox.as_ref());
             let mailbox = mailbox.unwrap();
             let failed = Agreement::new(world, area, mailbox, set, &members, true);
             // By this message the slot would be another.

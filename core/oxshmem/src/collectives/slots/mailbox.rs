@@ -8,16 +8,16 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use oxshmem_engine::memory::mapped::HostMemory;
+use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::progress::long_waits::WaitedFor;
+use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
 use oxshmem_transport::Width;
 
 use crate::collectives::transfer::Transfer;
 use crate::context::Context;
 use crate::error::Result;
-use crate::hang::WaitedFor;
-use crate::mapped::HostMemory;
-use crate::order::FenceSite;
 use crate::sym::Sym;
-use crate::wait::{WaitReason, WaitsOn};
 
 /// Words of an entry before the message: the number of messages that arrived, and the number of this PE's that the other
 /// one has drained.
@@ -111,7 +111,7 @@ impl Mailbox {
     ) -> Result<()> {
         let drained = context.own(self.entry(to)?.drained);
         let describe = || (WaitedFor::Pe(to), "it to take out a letter".into());
-        let number = context.wait(&message.reason(&describe), None, || {
+        let number = context.worker.wait(&message.reason(&describe), None, || {
             let drained = drained.load_word(Width::W64, FenceSite::Wait);
             let mut state = self.state();
             let peer = state.peer(to);
@@ -137,7 +137,7 @@ impl Mailbox {
         number: u64,
         words: &[u64],
     ) -> Result<()> {
-        let entry = self.entry(context.shared.me)?;
+        let entry = self.entry(context.worker.engine.me)?;
         context.put(entry.message, &[&[message.tag], words].concat(), to)?;
         context.pe_quiet(&[to])?;
         // As the library's other words: a PE that waits for one which is lost with its lane is told so.
@@ -157,7 +157,7 @@ impl Mailbox {
         let arrived = context.own(arrived);
         let describe = || (WaitedFor::Pe(from), what.to_owned());
         loop {
-            let received = context.wait(&message.reason(&describe), None, || {
+            let received = context.worker.wait(&message.reason(&describe), None, || {
                 let arrived = arrived.load_word(Width::W64, FenceSite::Wait);
                 let mut state = self.state();
                 match state.received.remove(&(from, message.tag)) {
@@ -192,7 +192,7 @@ impl Mailbox {
             state.peer(from).drained = number;
             state.received.insert((from, tag), words);
         }
-        let drained = self.entry(context.shared.me)?.drained;
+        let drained = self.entry(context.worker.engine.me)?.drained;
         Transfer::new(context, call).signal(drained, number, from)
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::proposal::SlotProposal;
+use oxshmem_engine::group::Group;
+
 use crate::collectives::layout::{JobShape, Layout};
+use crate::collectives::slots::proposal::SlotProposal;
 use crate::collectives::team::TeamState;
 use crate::error::Result;
-use crate::group::Group;
 use crate::sym::Sym;
 
 /// Slots for the teams of [active sets](super::active_set) that serve one call each: threads of a PE are rarely in

@@ -1,11 +1,12 @@
 //! New teams of a team's PEs: all members of the parent team agree on a free slot for each.
 
-use super::pool::SlotClaim;
-use super::proposal::SlotProposal;
+use oxshmem_engine::group::Group;
+
 use crate::collectives::call::CollectiveCall;
+use crate::collectives::slots::pool::SlotClaim;
+use crate::collectives::slots::proposal::SlotProposal;
 use crate::collectives::team::TeamState;
 use crate::error::{Error, Result};
-use crate::group::Group;
 
 /// A team that this PE is to be in.
 pub(crate) struct NewTeam {

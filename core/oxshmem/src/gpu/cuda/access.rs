@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_cuda::{DevicePtr, Segment};
+use oxshmem_engine::gpu::memory::GpuAccess;
 use oxshmem_transport::{AtomicOp, Width};
 
-use super::Gpu;
-use super::copy_engine::Engine;
-use crate::gpu::memory::GpuAccess;
+use crate::gpu::cuda::Gpu;
+use crate::gpu::cuda::copy_engine::Engine;
 
 /// The access of a process to its GPU heap's memory.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use oxshmem_topo::{Bandwidth, CpuSet, Locality, Port, PortState, Topology, fixtures};
 use proptest::prelude::*;
 
-use super::{Anchor, Decided, Offer, decide, distance, offers};
+use crate::setup::device_select::{Anchor, Decided, Offer, decide, distance, offers};
 
 fn topology(xml: &str) -> Topology {
     Topology::from_xml(xml).unwrap()

@@ -9,15 +9,15 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{Completion, Guarantees, Op, Pe, SignalSupport};
 use oxshmem_weak::{Settings, Weak};
+use oxshmem_engine::memory::mapped::HostMemory;
 
-use super::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
 use crate::builder::Builder;
-use crate::context::ContextOptions;
+use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
-use crate::mapped::HostMemory;
 use crate::sym::Sym;
 use crate::team::Team;
 use crate::testing::spmd_with;
+use crate::tests::lanes::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
 use crate::world::World;
 
 const fn completed(completion: Completion) -> Guarantees {
@@ -66,7 +66,7 @@ fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()>
         // The lanes are connected, and nothing is in flight when the first connection fails.
         world.barrier_all()?;
         world.quiet()?;
-        world.shared.bootstrap.barrier()?;
+        world.worker.engine.bootstrap.barrier()?;
         then(world)?;
         through.fetch_add(1, Ordering::SeqCst);
         until(world, || through.load(Ordering::SeqCst) == pes);
@@ -210,15 +210,15 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
             world.barrier_all()?;
             world.quiet()?;
             asked.fail(Failure::Connection(Pe(1)).error());
-            for endpoint in &world.state.lanes.endpoints {
+            for endpoint in &world.worker.state.lanes.endpoints {
                 world.progress_endpoint(endpoint);
                 assert!(endpoint.failure_towards(1).is_some());
             }
         } else {
             world.barrier_all()?;
         }
-        world.shared.bootstrap.barrier()?;
-        assert!(!world.shared.liveness.is_lost(1 - world.my_pe()));
+        world.worker.engine.bootstrap.barrier()?;
+        assert!(!world.worker.engine.liveness.is_lost(1 - world.my_pe()));
         Ok(())
     });
 }
@@ -480,7 +480,7 @@ fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
         }
         // It waits for no PE any more that aborts.
         until(world, || is_through.load(Ordering::SeqCst));
-        (world.shared.report_lost)(2);
+        (world.worker.engine.report_lost)(2);
         if world.my_pe() == 1 {
             // PE 0 waits for it, and has checked for losses.
             std::thread::sleep(Duration::from_millis(100));
@@ -585,7 +585,7 @@ fn the_lanes_of_a_world_end_before_the_rest_of_what_its_contexts_share() {
         world.barrier_all()?;
         let asked = watched(world);
         // It is dropped behind the transports.
-        let later = Arc::downgrade(&world.shared.untracked_stores);
+        let later = Arc::downgrade(&world.worker.engine.untracked_stores);
         let before = Arc::clone(&before);
         *asked.dropped.lock().unwrap() = Some(Box::new(move || {
             before.fetch_add(later.strong_count(), Ordering::SeqCst);

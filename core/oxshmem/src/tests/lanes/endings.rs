@@ -6,8 +6,8 @@ use std::time::Duration;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Device, Domain, Error, Job, Pe, Result, Transport, forward};
 
-use super::{Asked, Fate, LIMIT, watched};
 use crate::testing::spmd_with;
+use crate::tests::lanes::{Asked, Fate, LIMIT, watched};
 use crate::world::World;
 
 /// Longer than all waits for the bootstrap's report together, and finite.

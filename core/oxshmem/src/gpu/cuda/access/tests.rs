@@ -6,8 +6,8 @@ use std::time::Duration;
 use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, Device};
 
-use super::super::copy_engine::{HALF, PATIENCE};
 use super::*;
+use crate::gpu::cuda::copy_engine::{HALF, PATIENCE};
 
 const LEN: usize = 2 * HALF + 100;
 
