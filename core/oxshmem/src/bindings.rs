@@ -7,11 +7,22 @@
 //!
 //! `core/capi` uses them. They may change in any version.
 
-pub(crate) mod address;
-pub(crate) mod fast_path;
-pub(crate) mod lifecycle;
-pub(crate) mod strided;
-pub(crate) mod wait;
+mod address;
+mod fast_path;
+mod lifecycle;
+mod strided;
+mod wait;
 
+pub use self::address::{
+    Addresses, address_of, addresses, block_at, cached_object, object_at, peer_table, rest_at,
+    word_table,
+};
+pub use self::fast_path::{try_atomic, try_g, try_get, try_p, try_put, try_quiet};
+pub use self::lifecycle::{
+    all_say, detach, drive_in_waits, finalize_at_exit, is_checked, program_memory, quiesce,
+    team_room, unquiesce, uses_lanes, without_places,
+};
+pub use self::strided::{get_blocks, put_blocks};
+pub use self::wait::{WaitContext, poll_once, wait_for};
 pub use crate::strided::Blocks;
 pub use oxshmem_engine::peer::entry::{Peer, PeerWords};

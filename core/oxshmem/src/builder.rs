@@ -21,17 +21,16 @@ use crate::error::Result;
 use crate::live_block_cache::LiveBlockCache;
 use crate::options::{MakeGpuMemory, Overrides, ProgramMemory};
 use crate::pe_state::PeState;
-use crate::setup;
 use crate::setup::Setup;
 use crate::stats::Stats;
+use crate::world::{Inner, World};
+use crate::{setup, stats};
 use oxshmem_engine::call_site;
 use oxshmem_engine::call_site::hide;
 use oxshmem_engine::report;
 
-use crate::stats;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_teardown::GpuTeardown;
-use crate::world::{Inner, World};
 
 /// Makes a [`World`] with settings of the program's own. Those that are not set come from the environment.
 ///

@@ -260,6 +260,12 @@ impl<'w> Context<'w> {
         self.pe.limit
     }
 
+    /// Drives the operations in flight on this context's lanes, as waits on it do: for a thread that waits on
+    /// one context for an effect of another's operations.
+    pub fn progress(&self) {
+        self.worker.progress();
+    }
+
     /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is
     /// merely dropped is completed, too; its errors are reported and lost.
     /// Operations that cannot complete are cancelled.

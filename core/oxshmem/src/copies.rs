@@ -11,9 +11,7 @@ use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::op_set::OpKind;
 
 use crate::context::Context;
-use crate::copies::local_operand::CopySource;
-use crate::copies::local_operand::CopyTarget;
-use crate::copies::local_operand::LocalOperand;
+use crate::copies::local_operand::{CopySource, CopyTarget, LocalOperand};
 use crate::error::Result;
 use crate::nbi::Scope;
 use crate::place::placed;

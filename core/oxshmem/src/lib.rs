@@ -91,6 +91,8 @@ mod strided_get;
 mod sym;
 mod team;
 pub mod testing;
+#[cfg(test)]
+mod tests;
 mod topology;
 mod trace;
 mod wait_until;

@@ -1,5 +1,5 @@
 //! A model check of sleeping, waking and arriving: loom runs every interleaving, and every value
-//! that a load may read, of the library's own `src/park.rs` and `src/dissemination.rs`, compiled here over
+//! that a load may read, of the library's own `park.rs` and `dissemination.rs`, compiled here over
 //! loom's atomics.
 //!
 //! The kernel's futex is modelled without its time limit, so that a lost wake-up is a deadlock,
@@ -20,17 +20,20 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
+use atomics::{AtomicU32, Ordering};
 use dissemination::{Dissemination, Round, SyncSlot};
 use park::{Futex, Parker};
-use primitive::{AtomicU32, Ordering};
 
 #[path = "../src/collectives/dissemination.rs"]
 mod dissemination;
-#[path = "../src/park.rs"]
+#[path = "../../engine/src/progress/park.rs"]
 mod park;
 
-/// What `park` is written with: loom's atomics, and a fence that can be left out.
-mod primitive {
+// The name by which `dissemination` imports them.
+use atomics as primitive;
+
+/// The atomics that `park` uses: loom's atomics, and a fence that can be left out.
+mod atomics {
     pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
 
     pub(crate) fn fence(order: Ordering) {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::memory::target::Target;
 
 /// The most messages of a PE without a reply.
-pub(crate) const SLOTS: usize = 256;
+pub const SLOTS: usize = 256;
 /// The words of a reply: the value, and the number of the message.
 const WORDS: usize = 2;
 
@@ -27,7 +27,7 @@ pub(crate) struct Slots {
 
 /// A message, and the lane that it took.
 #[derive(Clone, Copy)]
-pub(crate) struct PendingReply {
+pub struct PendingReply {
     pub slot: usize,
     pub number: u64,
     pub pe: usize,

@@ -4,7 +4,7 @@ use oxshmem_transport::{AtomicOp, Width};
 
 /// An atomic for the CPU of the PE that has the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AmRequest {
+pub struct AmRequest {
     pub op: AtomicOp,
     pub width: Width,
     /// The word, in bytes from the start of the heap.
@@ -19,7 +19,7 @@ pub(crate) struct AmRequest {
 impl AmRequest {
     pub(crate) const BYTES: usize = 48;
 
-    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let kind = [self.op as u8, self.width as u8, 0, 0, 0, 0, 0, 0];
         let mut bytes = [0; Self::BYTES];
         let (words, _) = bytes.as_chunks_mut::<8>();
@@ -38,7 +38,7 @@ impl AmRequest {
     }
 
     /// None for bytes that no PE of this version sends.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<AmRequest> {
+    pub fn of_bytes(bytes: &[u8]) -> Option<AmRequest> {
         let (words, []) = bytes.as_chunks::<8>() else {
             return None;
         };

@@ -223,7 +223,7 @@ impl Endpoint {
     }
 
     /// The reason why there is no lane any more, if there is none.
-    pub(crate) fn lane_failure(&self) -> Option<String> {
+    pub fn lane_failure(&self) -> Option<String> {
         self.lane.borrow_mut().lane().err()
     }
 
@@ -341,13 +341,13 @@ impl Endpoint {
     }
 
     /// The reason why the connection to a PE has failed, if it has, although the PE lives.
-    pub(crate) fn failure_towards(&self, pe: usize) -> Option<String> {
+    pub fn failure_towards(&self, pe: usize) -> Option<String> {
         self.lane.borrow().failure_towards(pe)
     }
 
     /// Drops the lane, which waits until nothing in flight touches local memory. Its operations that have not
     /// completed stay noted, so that the next quiet reports them.
-    pub(crate) fn fail(&self, why: &dyn fmt::Display) {
+    pub fn fail(&self, why: &dyn fmt::Display) {
         let state = &mut *self.lane.borrow_mut();
         if state.lane.take().is_some() {
             state.deferred = Deferred::default();
@@ -458,8 +458,8 @@ impl Endpoint {
     }
 
     /// Wraps the lane, for a test that watches it.
-    #[cfg(test)]
-    pub(crate) fn wrap(
+    #[cfg(feature = "testing")]
+    pub fn wrap(
         &self,
         wrap: impl FnOnce(Box<dyn oxshmem_transport::Lane>) -> Box<dyn oxshmem_transport::Lane>,
     ) {

@@ -17,7 +17,7 @@ use crate::trace::timeline::Trace;
 /// All lanes of a context.
 pub struct Lanes {
     /// By transport.
-    pub(crate) endpoints: Box<[Endpoint]>,
+    pub endpoints: Box<[Endpoint]>,
     /// Operations may be in flight on some lane, or fences and quiets have more to do than a mapped world's
     /// for another reason ([`Lanes::always_slow`]).
     busy: Cell<bool>,
@@ -66,7 +66,7 @@ impl Lanes {
 
     /// Operations may be in flight from here on.
     #[inline]
-    pub(crate) fn set_busy(&self) {
+    pub fn set_busy(&self) {
         self.busy.set(true);
     }
 

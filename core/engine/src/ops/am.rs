@@ -134,7 +134,7 @@ impl Worker {
     }
 
     /// Claims a slot for a message to a PE; waits for a free one.
-    fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
+    pub fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
         let call = peer.call;
         loop {
             match self.try_claim_slot(peer, fetching)? {

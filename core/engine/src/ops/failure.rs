@@ -73,7 +73,7 @@ impl Worker {
 
     /// Drives one lane a step. It has then cancelled the operations in flight to every PE whose loss this PE
     /// knew of before.
-    pub(crate) fn progress_endpoint(&self, endpoint: &Endpoint) {
+    pub fn progress_endpoint(&self, endpoint: &Endpoint) {
         match endpoint.progress() {
             None => {}
             Some(LaneFailure::Peer(pe)) => self.report_unreachable(pe.index()),

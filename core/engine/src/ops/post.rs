@@ -204,7 +204,7 @@ impl Worker {
     }
 
     /// Notes the work that an operation leaves for a later fence or quiet.
-    pub(crate) fn note_effect(&self, peer: LanePeer<'_>, effect: Effect) {
+    pub fn note_effect(&self, peer: LanePeer<'_>, effect: Effect) {
         let updates = effect.updates();
         let ordered = match effect {
             Effect::Read => return,

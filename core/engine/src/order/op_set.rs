@@ -24,7 +24,7 @@ impl OpSet {
     /// Messages, which the target's CPU serves, on host memory alone.
     const MESSAGE: u8 = 16;
 
-    pub(crate) fn of(op: OpKind, kind: MemoryKind) -> Self {
+    pub fn of(op: OpKind, kind: MemoryKind) -> Self {
         let bit = match op {
             OpKind::Put => Self::PUT,
             OpKind::Atomic => Self::ATOMIC,

@@ -7,6 +7,50 @@ use super::path::Path;
 use super::rules::{Pair, Rules};
 use super::select::{ByLane, Candidate, Chosen, Imported, Preference, choose};
 
+/// A stand-in's answers about a PE of the same host (or another) and one kind of memory.
+struct StandIn {
+    name: &'static str,
+    reach: fn(MemoryKind, bool) -> Reach,
+    atomics: ByLane,
+}
+
+const MAPPED: Reach = Reach::Mapped { descriptor: true };
+
+/// GPUs of one host, by mapping; no atomics that CPUs take part in.
+const NVLINK: StandIn = StandIn {
+    name: "nvlink",
+    reach: |kind, same_host| match (kind, same_host) {
+        (MemoryKind::Cuda, true) => MAPPED,
+        (MemoryKind::Cuda, false) => Reach::None("another NVLink domain".into()),
+        _ => Reach::None("host memory is not a GPU's".into()),
+    },
+    atomics: ByLane::No,
+};
+const LOOPBACK: StandIn = StandIn {
+    name: "loopback",
+    reach: |kind, same_host| match (kind, same_host) {
+        (MemoryKind::Host, true) => MAPPED,
+        (MemoryKind::Host, false) => Reach::None("another host".into()),
+        _ => Reach::None("GPU memory is not the CPU's".into()),
+    },
+    atomics: ByLane::Itself,
+};
+/// Everything everywhere, by the NIC, whose atomics are its own.
+const VERBS: StandIn = StandIn {
+    name: "verbs",
+    reach: |_, _| Reach::Remote,
+    atomics: ByLane::No,
+};
+/// Maps host memory by a bridge that carries no atomics.
+const BRIDGE: StandIn = StandIn {
+    name: "bridge",
+    reach: |kind, _| match kind {
+        MemoryKind::Host => MAPPED,
+        _ => Reach::None("host memory only".into()),
+    },
+    atomics: ByLane::No,
+};
+
 fn candidates(
     transports: &[StandIn],
     kind: MemoryKind,

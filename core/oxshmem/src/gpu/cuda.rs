@@ -7,13 +7,12 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::gpu::cuda::access::CudaAccess;
 use crate::gpu::cuda::copy_engine::Engine;
 use oxshmem_cuda::{Context, Device, Names, Segment, SegmentKind, devices};
 use oxshmem_device::Kernels;
 use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
 use oxshmem_transport::{Memory, MemoryKind};
-
-use crate::gpu::cuda::access::CudaAccess;
 
 /// A world's means to use its GPU. Made once, at initialization: loading kernels and page-locking memory may
 /// wait for kernels that run, and later some of this process may be waiting for peers.

@@ -156,7 +156,7 @@ fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu()
         assert_eq!(told.host_atomics.transport, Some("loopback"));
         let word = world.alloc::<u64>(1)?;
         let homes = world.alloc::<u64>(2)?;
-        let home = world.own_base().as_ptr() as u64 + word.offset();
+        let home = world.pe.engine.own_base().as_ptr() as u64 + word.offset();
         for pe in 0..2 {
             world.p(homes.at(me)?, home, pe)?;
         }

@@ -3,11 +3,11 @@
 use bytemuck::Pod;
 use oxshmem_transport::Fold;
 
+use crate::collectives::algorithm;
 use crate::collectives::call::CallInfo;
 use crate::collectives::fold::Reducible;
-use crate::collectives::select::CollectiveChoice;
+use crate::collectives::select::{CollectiveChoice, algorithms_of, select};
 use crate::collectives::signature::CallSignature;
-use crate::collectives::{algorithm, select};
 use crate::error::Result;
 use crate::options::NicAtomics;
 use crate::place::placed;
@@ -171,7 +171,7 @@ impl World {
     #[must_use]
     pub fn collective_choices(&self) -> Vec<CollectiveChoice> {
         let area = &self.pe.sync_area;
-        select::algorithms_of(&area.all, area.choices)
+        algorithms_of(&area.all, area.choices)
     }
 
     /// Whether [checked mode](crate::Builder::check) is on.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{MemoryKind, Op};
 
-use super::SLOTS;
-use oxshmem_engine::lane::endpoint::Endpoint;
-use oxshmem_engine::lane::in_flight::Effect;
-use oxshmem_engine::lane::remote::LanePeer;
-use oxshmem_engine::ops::access_path::AccessPath;
-use oxshmem_engine::order::op_set::{OpKind, OpSet};
 use crate::context::Context;
 use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::sym::Sym;
 use crate::tests::lanes::{Fate, beside_living_pes, is_loss_of, watched};
 use crate::world::World;
+use oxshmem_engine::am::pending_replies::SLOTS;
+use oxshmem_engine::lane::endpoint::Endpoint;
+use oxshmem_engine::lane::in_flight::Effect;
+use oxshmem_engine::lane::remote::LanePeer;
+use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::order::op_set::{OpKind, OpSet};
 
 const LOST: usize = 2;
 
@@ -26,7 +26,7 @@ fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
 
 /// The lane by which a context asks for a narrow atomic.
 fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
-    match context.access_path("test", OpKind::Atomic, x, pe) {
+    match context.worker.access_path("test", OpKind::Atomic, x, pe) {
         Ok(AccessPath::Lane(endpoint, _)) => endpoint,
         _ => panic!("a narrow atomic takes no lane"),
     }
@@ -40,10 +40,10 @@ fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
         pe: LOST,
     };
     for _ in 0..SLOTS {
-        context.claim_slot(peer, false)?;
+        context.worker.claim_slot(peer, false)?;
     }
     let message = OpSet::of(OpKind::Message, MemoryKind::Host);
-    context.note_effect(peer, Effect::Write(message));
+    context.worker.note_effect(peer, Effect::Write(message));
     context.worker.state.lanes.set_busy();
     Ok(())
 }

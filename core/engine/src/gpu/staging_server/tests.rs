@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use super::*;
 
 const SLOTS_AT: Slots = Slots {
-    start: 4096,
+    // SAFETY: nothing is accessed at this place.
+    area: unsafe { Target::new(2, 4096, SLOTS * 4096) },
     bytes: 4096,
 };
 const HEAP: usize = 64 << 10;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oxshmem_bootstrap::InProcess;
+use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{Completion, Guarantees, Op, Pe, SignalSupport};
 use oxshmem_weak::{Settings, Weak};
-use oxshmem_engine::memory::mapped::HostMemory;
 
 use crate::builder::Builder;
 use crate::context::options::ContextOptions;
@@ -211,7 +211,7 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
             world.quiet()?;
             asked.fail(Failure::Connection(Pe(1)).error());
             for endpoint in &world.worker.state.lanes.endpoints {
-                world.progress_endpoint(endpoint);
+                world.worker.progress_endpoint(endpoint);
                 assert!(endpoint.failure_towards(1).is_some());
             }
         } else {
