@@ -49,6 +49,7 @@ impl Group {
         Order::Listed { pes, ranks }
     }
 
+    /// Number of members.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.order {

@@ -23,7 +23,6 @@
 //! no handle, no type and no team, reads no environment variable, and names no transport. Its functions trust their
 //! callers as modules of one crate do; the checks that they rely on are named at each.
 
-#![allow(missing_docs, missing_debug_implementations)]
 #![deny(
     clippy::print_stderr,
     clippy::print_stdout,

@@ -26,7 +26,6 @@ use crate::stats::Stats;
 use crate::world::{Inner, World};
 use crate::{setup, stats};
 use oxshmem_engine::call_site;
-use oxshmem_engine::call_site::hide;
 use oxshmem_engine::report;
 
 #[cfg(feature = "cuda")]

@@ -5,14 +5,11 @@
 pub(crate) mod cuda;
 
 use bytemuck::Pod;
-use oxshmem_engine::control::message::ControlRequest;
 use oxshmem_engine::gpu::staging_server::Slots;
-use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_transport::MemoryKind;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::pe_state::PeState;
 use crate::place::placed;
 use crate::sym::Sym;
 use crate::world::World;

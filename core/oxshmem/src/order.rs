@@ -3,13 +3,10 @@
 //! Mapped peers need processor fences alone. For the others `crate::lane` derives flushes from
 //! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by sets of operation kinds ([`OpSet`]).
 
-use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::pe_state::PeState;
 use crate::place::placed;
 
 /// The reach of an update when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).

@@ -2,13 +2,11 @@
 
 use bytemuck::Pod;
 use oxshmem_engine::lane::endpoint::Endpoint;
-use oxshmem_engine::lane::in_flight::{Effect, Until};
 use oxshmem_engine::lane::local_buffer::LocalBuffer;
-use oxshmem_engine::lane::remote::{LanePeer, RemoteTarget};
+use oxshmem_engine::lane::remote::LanePeer;
 use oxshmem_engine::ops::access_path::AccessPath;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::op_set::OpKind;
-use oxshmem_transport::Op;
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! The active messages of a PE's contexts that have no reply yet, and the slots of its memory that replies
 //! go to. Data only.
 
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::memory::target::Target;
@@ -17,6 +18,14 @@ pub struct PendingReplies {
     slots: Mutex<Slots>,
 }
 
+impl fmt::Debug for PendingReplies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingReplies")
+            .field("replies", &self.replies)
+            .finish_non_exhaustive()
+    }
+}
+
 pub(crate) struct Slots {
     /// The slot to try first, round robin.
     pub next: usize,
@@ -26,10 +35,13 @@ pub(crate) struct Slots {
 }
 
 /// A message, and the lane that it took.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct PendingReply {
+    /// The slot that its reply goes to.
     pub slot: usize,
+    /// Its number; a slot has one message of a number.
     pub number: u64,
+    /// The PE that has the word.
     pub pe: usize,
     /// The number of its context.
     pub context: u64,

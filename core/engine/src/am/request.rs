@@ -5,20 +5,26 @@ use oxshmem_transport::{AtomicOp, Width};
 /// An atomic for the CPU of the PE that has the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmRequest {
+    /// The operation.
     pub op: AtomicOp,
+    /// The width of the word.
     pub width: Width,
     /// The word, in bytes from the start of the heap.
     pub offset: u64,
+    /// The operand; of a compare-and-swap the new value.
     pub operand: u64,
+    /// The value that a compare-and-swap compares with.
     pub compare: u64,
     /// The address of the reply in the sender's heap: the old value, then the number.
     pub reply: u64,
+    /// The number of the message, which the reply repeats.
     pub number: u64,
 }
 
 impl AmRequest {
     pub(crate) const BYTES: usize = 48;
 
+    /// The bytes of the message.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let kind = [self.op as u8, self.width as u8, 0, 0, 0, 0, 0, 0];
         let mut bytes = [0; Self::BYTES];

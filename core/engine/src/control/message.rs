@@ -24,7 +24,9 @@ pub enum ControlRequest {
     FlushGpu,
     /// Connect a lane of this transport with this endpoint, and reply with yours.
     Connect {
+        /// The name of the transport.
         transport: String,
+        /// The address of the requester's endpoint.
         endpoint: Vec<u8>,
     },
     /// Do your part of a staged transfer, or an atomic on your GPU's memory.
@@ -32,6 +34,7 @@ pub enum ControlRequest {
 }
 
 impl Message {
+    /// The bytes of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let with = |kind: u8, number: u64, rest: &[&[u8]]| {
             let mut bytes = vec![kind];

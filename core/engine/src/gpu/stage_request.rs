@@ -15,10 +15,15 @@ pub enum StageRequest {
     Done,
     /// Do this on a word of GPU memory; the reply is its old value.
     Atomic {
+        /// The operation.
         op: AtomicOp,
+        /// The width of the word.
         width: Width,
+        /// The word, in bytes from the start of the GPU heap.
         offset: u64,
+        /// The operand; of a compare-and-swap the new value.
         operand: u64,
+        /// The value that a compare-and-swap compares with.
         compare: u64,
     },
 }
@@ -26,7 +31,9 @@ pub enum StageRequest {
 /// A copy between a slot's beginning and GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagePiece {
+    /// The slot in host memory.
     pub slot: u8,
+    /// Number of bytes.
     pub len: u32,
     /// In bytes from the start of the GPU heap.
     pub offset: u64,

@@ -194,6 +194,7 @@ impl fmt::Debug for StagingServer {
 }
 
 impl StagingServer {
+    /// The server of a PE whose process reaches its GPU by `access`.
     pub fn new(
         access: Option<Arc<dyn GpuAccess>>,
         own: &Arc<Mapping>,

@@ -5,7 +5,9 @@ use oxshmem_transport::{AtomicOp, Width};
 /// An atomic on a word, wherever that is.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicRequest {
+    /// The operation.
     pub op: AtomicOp,
+    /// The width of the word.
     pub width: Width,
     /// The value that the operation writes or combines.
     pub operand: u64,

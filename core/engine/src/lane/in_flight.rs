@@ -3,7 +3,7 @@
 use crate::order::op_set::OpSet;
 
 /// How far a posted operation must have come before the call returns.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Until {
     /// Accepted by the lane.
     Posted,
@@ -12,7 +12,7 @@ pub enum Until {
 }
 
 /// The work that an operation leaves for a later fence or quiet.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Effect {
     /// None: it reads, and has read when it returns.
     Read,

@@ -1,14 +1,16 @@
 //! The local side of a transfer on a lane: its memory key, or the bounce buffer that it goes through. Data only.
 
 use oxshmem_transport::{Limits, Local};
+use std::fmt;
 
 use crate::memory::bounce_pool::Bounce;
 use crate::memory::registrations::MrKey;
 
 /// The local side of a transfer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct LocalBuffer {
     pub(crate) at: *mut u8,
+    /// Number of bytes.
     pub len: usize,
     /// The key of all of it for the lane's transport, if the caller has one; else it is looked up, and bytes
     /// without one are the CPU's.
@@ -51,10 +53,20 @@ impl LocalBuffer {
 
 /// The local side of the next chunk of a transfer.
 pub struct LocalChunk<'w> {
+    /// The bytes as the transport gets them.
     pub local: Local,
+    /// Whether they lie in GPU memory.
     pub on_gpu: bool,
     /// The bounce buffer, if the bytes go through it.
     pub bounce: Option<Bounce<'w>>,
+}
+
+impl fmt::Debug for LocalChunk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalChunk")
+            .field("on_gpu", &self.on_gpu)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LocalChunk<'_> {

@@ -16,7 +16,9 @@ use crate::order::op_set::{OpKind, OpSet};
 
 /// One opened transport.
 pub struct Rail {
+    /// The transport's name.
     pub name: &'static str,
+    /// The opened device.
     pub domain: Arc<dyn Domain>,
     /// The domain's, which are constant.
     pub caps: Capabilities,
@@ -28,6 +30,7 @@ pub struct Rail {
     idle: Mutex<Vec<IdleLane>>,
     /// The registrations of this PE's heaps; every other PE has the same.
     pub host: RegisteredHeap,
+    /// This PE's GPU heap, as it is registered.
     pub gpu: RegisteredHeap,
     /// Nothing will ever go by it.
     retired: AtomicBool,
@@ -41,6 +44,7 @@ pub(crate) struct IdleLane {
 
 /// A heap of this PE in the extents in which one transport has it registered.
 pub struct RegisteredHeap {
+    /// The extents in which it is registered.
     pub extents: Extents,
     /// The region number of the first.
     first: u32,
@@ -51,6 +55,14 @@ pub struct RegisteredHeap {
     registered: AtomicUsize,
     imported: Mutex<Vec<Peer>>,
     shared_with: Mutex<Vec<u32>>,
+}
+
+impl fmt::Debug for RegisteredHeap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisteredHeap")
+            .field("first", &self.first)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Rail {
@@ -157,6 +169,7 @@ impl RegisteredHeap {
 }
 
 impl Rail {
+    /// A rail of an opened device, without lanes and registrations.
     pub fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
         // Nothing, where it does not say.
         let promised = |kind| domain.guarantees(kind).unwrap_or(Guarantees::NONE);
@@ -185,6 +198,7 @@ impl Rail {
         self.gpu.shrink(0);
     }
 
+    /// Whether its registrations have ended for good.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }

@@ -18,10 +18,13 @@ pub enum AtomicsBy {
 /// An address in a PE's symmetric memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteTarget {
+    /// The PE, by its number in the world.
     pub pe: usize,
+    /// The kind of memory.
     pub kind: MemoryKind,
     /// Bytes from the start of its heap of that kind.
     pub offset: u64,
+    /// The performer of atomics there.
     pub atomics: AtomicsBy,
 }
 
@@ -41,11 +44,13 @@ impl RemoteTarget {
 }
 
 /// One PE as one call reaches it by a lane.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct LanePeer<'e> {
     /// The name of the call, for errors and reports.
     pub call: &'static str,
+    /// The endpoint.
     pub endpoint: &'e Endpoint,
+    /// The PE, by its number in the world.
     pub pe: usize,
 }
 

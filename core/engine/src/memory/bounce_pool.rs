@@ -12,6 +12,7 @@ const MAX_BUFFERS: usize = 4;
 const SHARE: usize = 16;
 
 /// The buffers that are not borrowed.
+#[derive(Debug)]
 pub struct BouncePool {
     free: Mutex<Vec<Target>>,
 }
@@ -42,8 +43,10 @@ impl BouncePool {
 }
 
 /// A borrowed buffer, until this is dropped.
+#[derive(Debug)]
 pub struct Bounce<'w> {
     pool: &'w BouncePool,
+    /// The memory, in this PE's own heap.
     pub buffer: Target,
 }
 

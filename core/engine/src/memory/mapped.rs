@@ -61,6 +61,7 @@ impl<'w> Span<'w> {
         }
     }
 
+    /// The first byte's address.
     #[inline(always)]
     pub fn as_ptr(self) -> *mut u8 {
         self.addr.as_ptr()

@@ -10,13 +10,14 @@ use oxshmem_transport::{LocalKey, LocalRegion, MemoryKind};
 /// The key by which a transport knows bytes of this PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MrKey {
+    /// The key.
     pub key: LocalKey,
     /// No CPU can load or store them.
     pub on_gpu: bool,
 }
 
 /// The buffers that a PE has registered, for all its contexts.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Registrations {
     /// Whether there are any: most programs have none, and need not take the lock.
     any: AtomicBool,
@@ -61,8 +62,11 @@ impl Registrations {
 
 /// A buffer as the transports have registered it.
 pub struct Known {
+    /// The kind of its memory.
     pub kind: MemoryKind,
+    /// Its first byte's address.
     pub start: usize,
+    /// Number of bytes.
     pub len: usize,
     /// By the index of the transport; none where that needs no key.
     pub keys: Vec<Option<Box<dyn LocalRegion>>>,
@@ -88,6 +92,7 @@ impl fmt::Debug for Known {
 }
 
 /// The registration of a private buffer; it ends when this is dropped.
+#[derive(Debug)]
 pub struct Registration<'w> {
     all: &'w Registrations,
     /// Its number, if any transport has a key for it.

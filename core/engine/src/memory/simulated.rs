@@ -12,8 +12,16 @@ use crate::order::op_set::OpKind;
 /// The accessors of this PE's simulated CPU to one PE's heap, where there are any.
 #[derive(Clone, Default)]
 pub struct Accessors {
+    /// The accessor for puts and gets.
     pub copies: Option<Arc<dyn Accessor>>,
+    /// The accessor for atomics.
     pub atomics: Option<Arc<dyn Accessor>>,
+}
+
+impl fmt::Debug for Accessors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accessors").finish_non_exhaustive()
+    }
 }
 
 impl Accessors {
@@ -82,7 +90,7 @@ impl Simulation {
 }
 
 /// `len` simulated bytes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Simulated<'w> {
     accessor: &'w dyn Accessor,
     offset: u64,
@@ -151,9 +159,11 @@ impl HostMemory for Simulated<'_> {
 }
 
 /// Bytes that this PE's CPU accesses, in memory or simulated.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum HostSpan<'w> {
+    /// Mapped bytes: this processor's accesses.
     Mapped(Span<'w>),
+    /// Simulated bytes: a weak processor's accesses.
     Simulated(Simulated<'w>),
 }
 

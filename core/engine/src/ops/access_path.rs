@@ -14,6 +14,7 @@ use crate::route::path::Path;
 use crate::worker::Worker;
 
 /// An object at a PE as the slow branch reaches it.
+#[derive(Debug)]
 pub enum AccessPath<'w> {
     /// By this PE's CPU.
     Mapped(HostSpan<'w>),

@@ -16,10 +16,13 @@ use crate::order::op_set::{OpKind, OpSet};
 use crate::worker::Worker;
 
 /// The update of the signal word of a put-with-signal.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Signal {
+    /// The signal word.
     pub word: Target,
+    /// The update.
     pub op: SignalOp,
+    /// Its operand.
     pub value: u64,
 }
 

@@ -11,8 +11,11 @@ pub struct OpSet(u8);
 /// CPU changes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
+    /// A put, or the data of a put-with-signal.
     Put,
+    /// An atomic that a lane performs.
     Atomic,
+    /// An active message.
     Message,
 }
 
@@ -24,6 +27,7 @@ impl OpSet {
     /// Messages, which the target's CPU serves, on host memory alone.
     const MESSAGE: u8 = 16;
 
+    /// The set of this one kind of operation.
     pub fn of(op: OpKind, kind: MemoryKind) -> Self {
         let bit = match op {
             OpKind::Put => Self::PUT,

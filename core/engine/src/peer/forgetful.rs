@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The PEs of the job that this process joined last.
 static FORGETFUL: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-pub fn forgetful() -> MutexGuard<'static, Vec<u32>> {
+fn forgetful() -> MutexGuard<'static, Vec<u32>> {
     FORGETFUL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

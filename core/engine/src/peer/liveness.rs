@@ -149,6 +149,7 @@ impl Liveness {
         state.map_or(0, |state| state.load(Ordering::Acquire))
     }
 
+    /// Whether a PE is lost: it died, or left the job.
     pub fn is_lost(&self, pe: usize) -> bool {
         let lost = self.state(pe) & LOST != 0;
         if lost {

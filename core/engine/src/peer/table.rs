@@ -56,13 +56,24 @@ impl fmt::Debug for PeerTable {
 /// A mapping of one peer's heap, with the owner that keeps it mapped.
 #[derive(Clone)]
 pub struct Mapped {
+    /// The first byte's address here.
     pub base: NonNull<u8>,
+    /// The owner that keeps it mapped.
     pub keep: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Mapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapped")
+            .field("base", &self.base)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The start of one PE's GPU heap, as this PE's GPU addresses it.
 #[derive(Clone)]
 pub struct OnGpu {
+    /// The address.
     pub address: u64,
     /// The owner that keeps it mapped.
     pub _keep: Arc<dyn Any + Send + Sync>,
@@ -83,7 +94,14 @@ pub struct MappedHeap {
     pub words: Option<Mapped>,
 }
 
+impl fmt::Debug for MappedHeap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MappedHeap").finish_non_exhaustive()
+    }
+}
+
 impl MappedHeap {
+    /// Whether it is mapped at all.
     pub fn is_mapped(&self) -> bool {
         self.copies.is_some() || self.words.is_some()
     }
@@ -152,6 +170,7 @@ impl PeerTable {
         }
     }
 
+    /// Number of PEs.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count
@@ -177,6 +196,7 @@ impl PeerTable {
         words.all(|word| !word.0.load(Ordering::Relaxed).is_null())
     }
 
+    /// The liveness of the PEs, which all tables of a PE share.
     pub fn liveness(&self) -> &Arc<Liveness> {
         &self.liveness
     }

@@ -2,6 +2,7 @@
 
 use crate::group::Group;
 use crate::progress::long_waits::WaitedFor;
+use std::fmt;
 
 /// The PEs whose loss ends a wait.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,18 @@ pub enum WaitsOn<'a> {
 
 /// The reason of a wait.
 pub struct WaitReason<'a> {
+    /// The call that waits.
     pub call: &'static str,
+    /// The PEs whose loss ends it.
     pub needs: WaitsOn<'a>,
     /// Describes the PE and the event that it is for, for reports.
     pub describe: &'a dyn Fn() -> (WaitedFor, String),
+}
+
+impl fmt::Debug for WaitReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitReason")
+            .field("call", &self.call)
+            .finish_non_exhaustive()
+    }
 }

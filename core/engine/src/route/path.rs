@@ -42,9 +42,13 @@ impl Path {
 /// performs them as a CPU does (M28, M29) or takes a message to the CPU that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerPaths {
+    /// Copies from and to host memory.
     pub host: Path,
+    /// Atomics on host memory.
     pub host_atomics: Path,
+    /// Copies from and to GPU memory.
     pub gpu: Path,
+    /// Atomics on GPU memory.
     pub gpu_atomics: Path,
     /// The path of atomics on words of host memory that belong to NICs.
     pub nic: Path,

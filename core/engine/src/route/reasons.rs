@@ -68,6 +68,7 @@ impl Interner {
         *self.lists.entry(list).or_insert(next)
     }
 
+    /// The texts and lists, each once.
     pub fn finish(self) -> Reasons {
         Reasons {
             texts: by_number(self.texts),

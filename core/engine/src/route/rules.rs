@@ -29,7 +29,9 @@ enum Towards {
 /// Two PEs, as rules see them.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
+    /// Their numbers.
     pub pes: [usize; 2],
+    /// Their hosts.
     pub hosts: [&'a str; 2],
 }
 

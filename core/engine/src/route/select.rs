@@ -20,6 +20,7 @@ pub enum Preference {
 /// One transport, as a candidate towards one PE and one kind of memory.
 #[derive(Debug)]
 pub struct Candidate<'a> {
+    /// The transport's name.
     pub name: &'static str,
     /// Its index among the opened transports, or the reason why it is no candidate.
     pub standing: Result<u8, Cow<'a, str>>,
@@ -43,14 +44,18 @@ pub enum ByLane {
 /// The use of an imported region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Imported {
+    /// Load and store.
     Mapped,
+    /// Operations of a lane.
     Lane,
 }
 
 /// A path, with the answers that led to it: best first, the chosen transport's last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen<'a> {
+    /// The chosen path.
     pub path: Path,
+    /// The answer of each transport, in words.
     pub answers: Vec<(&'static str, Cow<'a, str>)>,
 }
 

@@ -61,7 +61,9 @@ impl Route {
 /// One opened transport, as explanations name it.
 #[derive(Debug)]
 pub struct CandidateReasons {
+    /// The transport's name.
     pub name: &'static str,
+    /// The device.
     pub device: Box<str>,
     /// The reason for this device, where there were several.
     pub choice: Option<Box<str>>,
@@ -70,9 +72,13 @@ pub struct CandidateReasons {
 /// The numbers of the reasons for four of the [`PeerPaths`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReasonTable {
+    /// Copies from and to host memory.
     pub host: u32,
+    /// Atomics on host memory.
     pub host_atomics: u32,
+    /// Copies from and to GPU memory.
     pub gpu: u32,
+    /// Atomics on GPU memory.
     pub gpu_atomics: u32,
 }
 
@@ -90,6 +96,7 @@ pub struct Routes {
 }
 
 impl Routes {
+    /// The routes to the PEs, with the reasons for each; `gpu` says whether there are GPU heaps.
     pub fn new(
         peers: Vec<(PeerPaths, ReasonTable)>,
         reasons: Reasons,
@@ -134,6 +141,7 @@ impl Routes {
         Some(self.route(self.paths.get(pe)?.host, self.whys.get(pe)?.host))
     }
 
+    /// The routes to a PE with their reasons, if there is such a PE.
     pub fn explain(&self, pe: usize) -> Option<RouteExplanation> {
         let (paths, whys) = (self.paths.get(pe)?, self.whys.get(pe)?);
         let gpu = |path, why| self.gpu.then(|| self.route(path, why));

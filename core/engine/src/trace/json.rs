@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 /// Words as a JSON string.
+#[derive(Debug)]
 pub struct Quoted<T>(pub T);
 
 impl<T: Display> Display for Quoted<T> {

@@ -22,6 +22,7 @@ const PERIOD: u64 = 1_000_000_000;
 /// The most bytes of one PE: as much as viewers bear.
 const MAX_BYTES: usize = 64 << 20;
 
+/// The lines of one PE that are not in the file yet.
 pub struct Log {
     text: Vec<u8>,
     /// None after a failure, and at the end.
@@ -33,7 +34,16 @@ pub struct Log {
     written_at: u64,
 }
 
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Log {
+    /// An empty log of this file.
     pub fn new(path: PathBuf, file: File) -> Self {
         Log {
             text: Vec::with_capacity(BUFFER),

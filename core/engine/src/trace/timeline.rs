@@ -36,6 +36,14 @@ pub struct Trace {
     leads: bool,
 }
 
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("pe", &self.pe)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A line of the time line: within one, spans are apart or one inside the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u64);
@@ -83,6 +91,14 @@ pub struct Span<'t> {
     since: u64,
     /// If it is shorter, it is left out.
     least: u64,
+}
+
+impl fmt::Debug for Span<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Drop for Span<'_> {

@@ -11,7 +11,7 @@ use oxshmem_engine::trace::timeline::Track;
 
 use crate::context::Context;
 use crate::context::options::ContextOptions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pe_state::PeState;
 use crate::wait_until::{CallWaiter, next_random};
 use oxshmem_engine::progress::wait::Waiter;

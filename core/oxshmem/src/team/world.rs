@@ -6,7 +6,7 @@ use oxshmem_transport::Fold;
 use crate::collectives::algorithm;
 use crate::collectives::call::CallInfo;
 use crate::collectives::fold::Reducible;
-use crate::collectives::select::{CollectiveChoice, algorithms_of, select};
+use crate::collectives::select::{CollectiveChoice, algorithms_of};
 use crate::collectives::signature::CallSignature;
 use crate::error::Result;
 use crate::options::NicAtomics;
