@@ -5,6 +5,7 @@ pub mod am;
 pub mod amo;
 pub mod conflict_check;
 pub mod connect;
+pub mod copy;
 pub mod failure;
 pub mod fence_plan;
 pub mod fence_quiet;

@@ -5,8 +5,7 @@ pub(crate) mod local_operand;
 pub(crate) mod slice;
 
 use bytemuck::Pod;
-use oxshmem_engine::lane::local_buffer::LocalBuffer;
-use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::ops::copy::RemoteRange;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::op_set::OpKind;
 
@@ -17,9 +16,6 @@ use crate::nbi::Scope;
 use crate::place::placed;
 use crate::stats::Kind;
 use crate::sym::Sym;
-
-/// Bytes of each part of a copy through a private buffer on the host.
-pub(crate) const HOST_CHUNK: usize = 1 << 20;
 
 impl Context<'_> {
     /// Copies `src` of this PE to `dst` of PE `pe`. It is a symmetric object, for which a NIC needs no bounce
@@ -76,39 +72,11 @@ impl Context<'_> {
         )?;
         self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
         self.count(Kind::Put, dst, dst.bytes(), pe);
-        let on_host = self.is_on_host(src);
-        let from = self.worker.local_address(src.into());
-        match self.worker.access_path(call, OpKind::Put, dst, pe)? {
-            AccessPath::Mapped(span) if on_host => {
-                span.copy_from_span(self.own(src), src.bytes());
-                self.worker.peers.mark_dirty_any();
-                Ok(())
-            }
-            // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
-            // read, and which stays mapped as long as the world.
-            AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
-                if nonblocking {
-                    Ok(self.worker.lane_put_nbi(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(from, src.bytes()),
-                    )?)
-                } else {
-                    Ok(self.worker.lane_put(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(from, src.bytes()),
-                    )?)
-                }
-            },
-            // SAFETY: it names host memory of this PE's heap.
-            AccessPath::Staged(remote) if on_host => unsafe {
-                Ok(self.worker.staged_put(call, remote, from, src.bytes())?)
-            },
-            _ => self.copy_via_host(call, (dst, pe), (src, self.worker.engine.me)),
-        }
+        let to = RemoteRange {
+            target: dst.into(),
+            pe,
+        };
+        Ok(self.worker.copy_to(call, to, src.into(), nonblocking)?)
     }
 
     fn copy_from<T: Pod>(
@@ -140,90 +108,13 @@ impl Context<'_> {
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
         let path = self.worker.access_path(call, OpKind::Put, src, pe)?;
-        self.get_by(call, path, dst, (src, pe), nonblocking)
-    }
-
-    /// Copies a PE's object to this PE's own, by the access path to it. The caller has checked both.
-    pub(crate) fn get_by<T: Pod>(
-        &self,
-        call: &'static str,
-        path: AccessPath<'_>,
-        dst: Sym<T>,
-        (src, pe): (Sym<T>, usize),
-        nonblocking: bool,
-    ) -> Result<()> {
-        let on_host = self.is_on_host(dst);
-        let into = self.worker.local_address(dst.into());
-        match path {
-            AccessPath::Mapped(span) if on_host => {
-                self.own(dst).copy_from_span(span, src.bytes());
-                self.worker.peers.mark_dirty_any();
-                self.order_read_slow(span);
-                Ok(())
-            }
-            // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
-            // write, and which stays mapped as long as the world.
-            AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
-                if nonblocking {
-                    Ok(self.worker.lane_get_nbi(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(into, src.bytes()),
-                    )?)
-                } else {
-                    Ok(self.worker.lane_get(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(into, src.bytes()),
-                    )?)
-                }
-            },
-            // SAFETY: it names host memory of this PE's heap.
-            AccessPath::Staged(remote) if on_host => unsafe {
-                Ok(self.worker.staged_get(call, remote, into, src.bytes())?)
-            },
-            _ => self.copy_via_host(call, (dst, self.worker.engine.me), (src, pe)),
-        }
-    }
-
-    /// Copies between two objects of one length, one of them this PE's own, that no single operation connects.
-    #[cold]
-    fn copy_via_host<T: Pod>(
-        &self,
-        call: &'static str,
-        (dst, to): (Sym<T>, usize),
-        (src, from): (Sym<T>, usize),
-    ) -> Result<()> {
-        let (dst, src) = (dst.cast::<u8>()?, src.cast::<u8>()?);
-        self.via_host(
-            src.len(),
-            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, from),
-            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, to),
-        )?;
-        // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
-        if to == self.worker.engine.me && !self.is_on_host(dst) {
-            Ok(self.worker.make_own_gpu_visible(call)?)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Copies part by part through a private buffer.
-    fn via_host(
-        &self,
-        len: usize,
-        mut fill: impl FnMut(usize, &mut [u8]) -> Result<()>,
-        mut drain: impl FnMut(usize, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut buffer = vec![0; len.min(HOST_CHUNK)];
-        for at in (0..len).step_by(HOST_CHUNK) {
-            let (part, _) = buffer.split_at_mut(HOST_CHUNK.min(len - at));
-            fill(at, part)?;
-            drain(at, part)?;
-        }
-        Ok(())
+        let from = RemoteRange {
+            target: src.into(),
+            pe,
+        };
+        Ok(self
+            .worker
+            .copy_by_path(call, path, dst.into(), from, nonblocking)?)
     }
 }
 

@@ -54,7 +54,7 @@ impl Context<'_> {
         if let Some(span) = self.worker.peers.span(src, pe) {
             // SAFETY: the caller promises as many writable bytes as the span has.
             unsafe { span.copy_to_raw(destination.cast(), src.bytes()) };
-            self.order_read(span);
+            self.worker.order_read(span);
             return Ok(());
         }
         // SAFETY: the caller promises a writable destination.
@@ -83,7 +83,12 @@ impl Context<'_> {
             let bytes = len * size_of::<T>();
             self.count(Kind::Put, dst, bytes, pe);
             // SAFETY: the caller promises a readable source.
-            unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
+            unsafe {
+                let source = LocalBuffer::at(source.cast(), bytes);
+                Ok(self
+                    .worker
+                    .put_raw(call, dst.into(), source, pe, nonblocking)?)
+            }
         })
     }
 
@@ -109,103 +114,13 @@ impl Context<'_> {
             let bytes = len * size_of::<T>();
             self.count(Kind::Get, src, bytes, pe);
             // SAFETY: the caller promises a writable destination.
-            unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
+            unsafe {
+                let into = LocalBuffer::at(destination.cast(), bytes);
+                Ok(self
+                    .worker
+                    .get_raw(call, into, src.into(), pe, nonblocking)?)
+            }
         })
-    }
-
-    /// Puts bytes to a PE, by its number in the world, without checks: the caller has made them.
-    ///
-    /// # Safety
-    ///
-    /// `source` is readable for `len` bytes, as long as [`put_raw_slow`](Self::put_raw_slow) says.
-    pub(crate) unsafe fn put_raw_by_path<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        source: *const u8,
-        len: usize,
-        pe: usize,
-        nonblocking: bool,
-    ) -> Result<()> {
-        match self.worker.access_path(call, OpKind::Put, dst, pe)? {
-            AccessPath::Mapped(span) => {
-                // SAFETY: the caller promises `len` readable bytes.
-                unsafe { span.copy_from_raw(source, len) };
-                self.worker.peers.mark_dirty_any();
-                Ok(())
-            }
-            // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
-            AccessPath::Lane(endpoint, remote) => unsafe {
-                if nonblocking {
-                    Ok(self.worker.lane_put_nbi(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(source, len),
-                    )?)
-                } else {
-                    Ok(self.worker.lane_put(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(source, len),
-                    )?)
-                }
-            },
-            // A nonblocking put may block here.
-            // SAFETY: the caller promises `len` readable bytes.
-            AccessPath::Staged(remote) => unsafe {
-                Ok(self.worker.staged_put(call, remote, source, len)?)
-            },
-        }
-    }
-
-    /// Gets bytes from a PE, by its number in the world, without checks: the caller has made them.
-    ///
-    /// # Safety
-    ///
-    /// `destination` is writable for `len` bytes, as long as [`get_raw_slow`](Self::get_raw_slow) says.
-    pub(crate) unsafe fn get_raw_by_path<T: Pod>(
-        &self,
-        call: &'static str,
-        destination: *mut u8,
-        len: usize,
-        src: Sym<T>,
-        pe: usize,
-        nonblocking: bool,
-    ) -> Result<()> {
-        match self.worker.access_path(call, OpKind::Put, src, pe)? {
-            AccessPath::Mapped(span) => {
-                // SAFETY: the caller promises `len` writable bytes.
-                unsafe { span.copy_to_raw(destination, len) };
-                if !nonblocking {
-                    self.order_read_slow(span);
-                }
-                Ok(())
-            }
-            // SAFETY: the caller promises `len` bytes, of a nonblocking call until a quiet has returned.
-            AccessPath::Lane(endpoint, remote) => unsafe {
-                if nonblocking {
-                    Ok(self.worker.lane_get_nbi(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(destination, len),
-                    )?)
-                } else {
-                    Ok(self.worker.lane_get(
-                        call,
-                        endpoint,
-                        remote,
-                        LocalBuffer::at(destination, len),
-                    )?)
-                }
-            },
-            // SAFETY: the caller promises `len` writable bytes.
-            AccessPath::Staged(remote) => unsafe {
-                Ok(self.worker.staged_get(call, remote, destination, len)?)
-            },
-        }
     }
 
     /// [`put_signal`](Self::put_signal) of as many elements as `dst` has. If it is `nonblocking`, the next quiet completes it.

@@ -120,7 +120,7 @@ impl Context<'_> {
             && let Some(span) = self.worker.peers.span(src, pe)
         {
             span.copy_to(bytemuck::cast_slice_mut(destination));
-            self.order_read(span);
+            self.worker.order_read(span);
             return Ok(());
         }
         self.get_slow(call, destination, src, pe)
@@ -221,7 +221,7 @@ impl Context<'_> {
             .span(src, pe)
             .filter(|_| !src.is_empty())?;
         let value = span.load();
-        self.order_read(span);
+        self.worker.order_read(span);
         Some(value)
     }
 
@@ -368,22 +368,6 @@ impl Context<'_> {
         })
     }
 
-    /// Orders later reads behind this one, which the ordered model needs (M20). On x86 it takes no
-    /// instruction, so the relaxed model has it there, too.
-    #[inline(always)]
-    pub(crate) fn order_read(&self, span: Span<'_>) {
-        if cfg!(target_arch = "x86_64") || self.worker.ordered {
-            HostMemory::fence(span, FenceSite::Read);
-        }
-    }
-
-    /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is not x86.
-    pub(crate) fn order_read_slow(&self, span: HostSpan<'_>) {
-        if self.worker.ordered {
-            span.fence(FenceSite::Read);
-        }
-    }
-
     // Takes the value itself, and the object in parts that registers hold: for a reference, or an object of three words, the
     // fast path would store them to the stack.
     #[cold]
@@ -425,18 +409,6 @@ impl Context<'_> {
         unsafe { self.put_raw_slow(call, dst, source.as_ptr(), source.len(), pe, false) }
     }
 
-    /// Puts bytes to a PE, by its number in the world, without checks: the caller has made them.
-    pub(crate) fn put_by_path<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        bytes: &[u8],
-        pe: usize,
-    ) -> Result<()> {
-        // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.put_raw_by_path(call, dst, bytes.as_ptr(), bytes.len(), pe, false) }
-    }
-
     #[cold]
     #[track_caller]
     fn get_slow<T: Pod>(
@@ -449,17 +421,5 @@ impl Context<'_> {
         let (into, len) = (destination.as_mut_ptr(), destination.len());
         // SAFETY: `destination` is borrowed for the call, and any bytes are a `T: Pod`.
         unsafe { self.get_raw_slow(call, into, src, len, pe, false) }
-    }
-
-    /// Gets bytes from a PE, by its number in the world, without checks: the caller has made them.
-    pub(crate) fn get_by_path<T: Pod>(
-        &self,
-        call: &'static str,
-        bytes: &mut [u8],
-        src: Sym<T>,
-        pe: usize,
-    ) -> Result<()> {
-        // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.get_raw_by_path(call, bytes.as_mut_ptr(), bytes.len(), src, pe, false) }
     }
 }

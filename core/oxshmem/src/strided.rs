@@ -1,6 +1,7 @@
 //! Strided transfers: blocks of elements at a stride in the symmetric object and at another in local memory (M16).
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::order::conflict::Access;
 
 use crate::context::Context;
@@ -156,7 +157,9 @@ impl Context<'_> {
                     // SAFETY: the caller promises a readable block.
                     unsafe {
                         let (from, bytes) = (from.cast(), to.bytes());
-                        self.put_raw_by_path(call, to, from, bytes, in_world, false)?;
+                        let source = LocalBuffer::at(from, bytes);
+                        self.worker
+                            .put_raw(call, to.into(), source, in_world, false)?;
                     }
                 }
             }
@@ -197,7 +200,7 @@ impl Context<'_> {
             // SAFETY: the caller promises a writable block, and `check` found the object to have this one.
             unsafe { span.part(at, bytes).copy_to_raw(into.cast(), bytes) };
         }
-        self.order_read(span);
+        self.worker.order_read(span);
         Ok(())
     }
 }

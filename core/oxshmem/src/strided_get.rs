@@ -94,7 +94,10 @@ impl Context<'_> {
             }
             // The wait for this block is one for those before it, too.
             // SAFETY: the caller's promise.
-            _ => unsafe { self.get_raw_by_path(call, into, from.bytes(), from, pe, false) },
+            _ => unsafe {
+                let into = LocalBuffer::at(into, from.bytes());
+                Ok(self.worker.get_raw(call, into, from.into(), pe, false)?)
+            },
         }
     }
 }

@@ -18,6 +18,12 @@ pub struct LocalBuffer {
 }
 
 impl LocalBuffer {
+    /// Its first byte's address.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.at
+    }
+
     /// The CPU's memory, or symmetric memory.
     pub fn at(at: *const u8, len: usize) -> LocalBuffer {
         let at = at.cast_mut();

@@ -66,7 +66,7 @@ pub unsafe fn try_get<T: Pod>(
     };
     // SAFETY: the caller promises as many writable elements as the span has.
     let is_word = unsafe { span.copy_word_to_raw(destination.cast(), src.bytes()) };
-    context.order_read(span);
+    context.worker.order_read(span);
     is_word
 }
 

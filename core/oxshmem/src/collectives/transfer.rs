@@ -12,12 +12,12 @@ use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::memory::simulated::HostSpan;
 use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::ops::copy::{HOST_CHUNK, RemoteRange};
 use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::Width;
 
 use crate::context::Context;
-use crate::copies::HOST_CHUNK;
 use crate::error::{Error, Result};
 use crate::handle::on_gpu;
 use crate::sym::Sym;
@@ -146,7 +146,7 @@ impl<'c> Transfer<'c> {
                 span.copy_to(into);
                 Ok(())
             }
-            None => self.context.get_by_path(self.call, into, from, pe),
+            None => Ok(self.context.worker.get_bytes(self.call, into, from, pe)?),
         }
     }
 
@@ -203,7 +203,10 @@ impl<'c> Transfer<'c> {
                 into.copy_from_slice(values);
                 Ok(())
             }
-            None => context.get_by_path(call, bytemuck::cast_slice_mut(into), from, pe),
+            None => {
+                let into = bytemuck::cast_slice_mut(into);
+                Ok(context.worker.get_bytes(call, into, from, pe)?)
+            }
         }
     }
 
@@ -218,7 +221,7 @@ impl<'c> Transfer<'c> {
             let AccessPath::Lane(via, _) =
                 context.worker.access_path(call, OpKind::Put, from, *pe)?
             else {
-                return context.get_by_path(call, slot, from, *pe);
+                return Ok(context.worker.get_bytes(call, slot, from, *pe)?);
             };
             // A piece that the transport accepts without registration need not be waited for at once.
             let piece = usize::try_from(via.caps.get.unregistered).unwrap_or(usize::MAX);
@@ -234,7 +237,7 @@ impl<'c> Transfer<'c> {
                             let part = LocalBuffer::at(part.as_mut_ptr(), part.len());
                             Ok(context.worker.lane_get_nbi(call, via, target, part)?)
                         },
-                        _ => context.get_by_path(call, part, from, *pe),
+                        _ => Ok(context.worker.get_bytes(call, part, from, *pe)?),
                     }
                 })
         });
@@ -264,7 +267,7 @@ impl<'c> Transfer<'c> {
                 span.copy_from(from);
                 Ok(())
             }
-            None => self.context.put_by_path(self.call, to, from, pe),
+            None => Ok(self.context.worker.put_bytes(self.call, to, from, pe)?),
         }
     }
 
@@ -294,7 +297,15 @@ impl<'c> Transfer<'c> {
                 context.own(dst).copy_from_span(span, src.bytes());
                 Ok(())
             }
-            path => context.get_by(call, path, dst, (src, pe), false),
+            path => {
+                let from = RemoteRange {
+                    target: src.into(),
+                    pe,
+                };
+                Ok(context
+                    .worker
+                    .copy_by_path(call, path, dst.into(), from, false)?)
+            }
         }
     }
 
@@ -362,7 +373,19 @@ impl<'c> Transfer<'c> {
             match context.worker.access_path(call, OpKind::Put, from, pe)? {
                 path @ AccessPath::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
                     by_lanes.push(pe);
-                    context.get_by(call, path, dst, (from, pe), true)
+                    context
+                        .worker
+                        .copy_by_path(
+                            call,
+                            path,
+                            dst.into(),
+                            RemoteRange {
+                                target: from.into(),
+                                pe,
+                            },
+                            true,
+                        )
+                        .map_err(Error::from)
                 }
                 _ => self.copy_from(dst, from, pe),
             }

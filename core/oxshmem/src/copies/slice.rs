@@ -16,6 +16,7 @@ use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::lane::remote::RemoteTarget;
 use oxshmem_engine::memory::registrations::MrKey;
 use oxshmem_engine::ops::access_path::AccessPath;
+use oxshmem_engine::ops::copy::via_host;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_engine::progress::reason::WaitsOn;
@@ -309,7 +310,7 @@ impl Context<'_> {
             return Ok(());
         }
         let dst = dst.cast::<u8>()?;
-        self.via_host(
+        via_host(
             local.bytes,
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.
@@ -317,7 +318,10 @@ impl Context<'_> {
                     engine.read(part.as_mut_ptr(), from, part.len())
                 })
             },
-            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, local.pe),
+            |at, part| {
+                let dst = dst.range(at..at + part.len())?;
+                Ok(self.worker.put_bytes(call, dst, part, local.pe)?)
+            },
         )
     }
 
@@ -346,9 +350,12 @@ impl Context<'_> {
             return Ok(());
         }
         let src = src.cast::<u8>()?;
-        self.via_host(
+        via_host(
             local.bytes,
-            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, local.pe),
+            |at, part| {
+                let src = src.range(at..at + part.len())?;
+                Ok(self.worker.get_bytes(call, part, src, local.pe)?)
+            },
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.
                 local.copy(at, |engine, to| unsafe {
