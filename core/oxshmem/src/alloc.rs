@@ -11,13 +11,13 @@ use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
 use crate::blocks::{Block, OWN};
-use crate::collectives::signature::CallSignature;
 use crate::error::{Error, Result};
 use crate::heap::{ALIGN, Heap, MAX_ALIGN, Placement};
 use crate::options::NicAtomics;
 use crate::place::placed;
 use crate::sym::Sym;
 use crate::world::World;
+use oxshmem_collectives::signature::CallSignature;
 use oxshmem_engine::memory::target::NIC;
 
 const HOST: MemoryKind = MemoryKind::Host;

@@ -356,11 +356,13 @@ fn assemble(setup: Setup) -> World {
         workers: AtomicU64::new(0),
         trace: setup.trace,
     };
+    let mut sync_area = host.parts.sync_area;
+    sync_area.gpu_limit = gpu.heap.limit() as u64;
     let pe = PeState {
         engine: Arc::new(engine),
         limit: host.limit,
         broken_locks: handlers.broken_locks,
-        sync_area: host.parts.sync_area,
+        sync_area,
         heap_changes: Arc::clone(host.heap.blocks.changes()),
         heap: Mutex::new(host.heap),
         live_blocks: LiveBlockCache::default(),

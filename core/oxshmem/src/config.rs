@@ -12,11 +12,11 @@ use oxshmem_heap::HugePages;
 use oxshmem_transport::Variable;
 use tracing_subscriber::filter::Targets;
 
-use crate::collectives::select::Choices;
 use crate::error::{Error, Result};
 use crate::registry::spec::Spec;
 use crate::stats::Target;
 use crate::{log, registry};
+use oxshmem_collectives::select::Choices;
 
 /// The published memory model whose order a world keeps (M20, M21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

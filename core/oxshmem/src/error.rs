@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use oxshmem_collectives::error::Error as CollectiveError;
 use oxshmem_engine::error::Error as EngineError;
 use oxshmem_engine::peer::forgetful;
 
@@ -310,6 +311,77 @@ impl From<oxshmem_bootstrap::Error> for Error {
                 what: format!("what it tells of itself ({why})"),
             },
             other => Error::Bootstrap(other),
+        }
+    }
+}
+
+impl From<CollectiveError> for Error {
+    fn from(error: CollectiveError) -> Self {
+        match error {
+            CollectiveError::OutOfRange {
+                call,
+                start,
+                end,
+                len,
+            } => Error::OutOfRange {
+                call,
+                start,
+                end,
+                len,
+            },
+            CollectiveError::GpuMemory { call, offset } => Error::GpuMemory { call, offset },
+            CollectiveError::Argument { call, what } => Error::Argument { call, what },
+            CollectiveError::CollectiveMismatch { call, detail } => {
+                Error::CollectiveMismatch { call, detail }
+            }
+            CollectiveError::OutOfMemory {
+                call,
+                bytes,
+                limit,
+                why,
+            } => Error::OutOfMemory {
+                call,
+                bytes,
+                limit,
+                why,
+            },
+            CollectiveError::FailedElsewhere { call, pe, why } => {
+                Error::FailedElsewhere { call, pe, why }
+            }
+            CollectiveError::TooManyTeams { call, limit } => Error::TooManyTeams { call, limit },
+            CollectiveError::CollectivesEnded { call, why } => {
+                Error::CollectivesEnded { call, why }
+            }
+            CollectiveError::Engine(error) => error.into(),
+            CollectiveError::Caller(error) => match error.downcast() {
+                Ok(own) => *own,
+                Err(other) => Error::Argument {
+                    call: "collective",
+                    what: other.to_string(),
+                },
+            },
+        }
+    }
+}
+
+/// The failure of a call before the members meet, for them.
+impl From<Error> for CollectiveError {
+    fn from(error: Error) -> Self {
+        match error {
+            // The members agree on these, and report them alike.
+            Error::OutOfMemory {
+                call,
+                bytes,
+                limit,
+                why,
+            } => CollectiveError::OutOfMemory {
+                call,
+                bytes,
+                limit,
+                why,
+            },
+            Error::PeerLost { call, pe } => EngineError::PeerLost { call, pe }.into(),
+            error => CollectiveError::caller(error),
         }
     }
 }

@@ -10,10 +10,10 @@ use oxshmem_bootstrap::{HexBytes, exchange};
 use oxshmem_engine::lane::rail::Rail;
 use oxshmem_transport::{MemoryKind, RegionId};
 
-use crate::collectives::signature::CallSignature;
 use crate::error::{Error, Result};
 use crate::setup::wireup::DESCRIPTOR_DEADLINE;
 use crate::world::World;
+use oxshmem_collectives::signature::CallSignature;
 
 /// The region number and key of a registered extent, for other PEs.
 type ExtentKey = (u32, HexBytes);

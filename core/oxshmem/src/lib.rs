@@ -50,7 +50,6 @@ mod atomics;
 pub mod bindings;
 mod blocks;
 mod builder;
-mod collectives;
 mod config;
 mod context;
 mod copies;
@@ -74,7 +73,6 @@ mod options;
 mod order;
 mod pe_state;
 mod place;
-mod primitive;
 mod ptr;
 mod raw;
 mod register;
@@ -101,12 +99,6 @@ mod world;
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 pub use builder::Builder;
-#[cfg(target_arch = "x86_64")]
-pub use collectives::long_double::LongDouble;
-pub use collectives::{
-    fold::Reducible,
-    select::{CollectiveAlgorithm, CollectiveChoice},
-};
 pub use config::{Atomics, MemoryModel, variables};
 pub use context::{
     Context,
@@ -118,6 +110,12 @@ pub use copies::local_operand::{CopySource, CopyTarget};
 pub use error::{Error, Result};
 pub use nbi::Scope;
 pub use order::Visibility;
+#[cfg(target_arch = "x86_64")]
+pub use oxshmem_collectives::long_double::LongDouble;
+pub use oxshmem_collectives::{
+    fold::Reducible,
+    select::{CollectiveAlgorithm, CollectiveChoice},
+};
 pub use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
 pub use oxshmem_engine::order::fence_site::FenceSite;
 pub use oxshmem_engine::route::reasons::RouteCandidate;

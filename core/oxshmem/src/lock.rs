@@ -292,8 +292,8 @@ impl LockWords for Lock<'_> {
         let area = &context.pe.sync_area;
         let parker = match bits {
             HOLDS => area
-                .parker(context, pe)
-                .and_then(|_| area.parker(context, context.my_pe())),
+                .parker(&context.worker, pe)
+                .and_then(|_| area.parker(&context.worker, context.my_pe())),
             _ => None,
         };
         let waited = context
@@ -312,7 +312,7 @@ impl LockWords for Lock<'_> {
         set.map_err(|error| self.breaks(error))?;
         if bits == HOLDS
             && pe != self.context.my_pe()
-            && let Some(parker) = self.context.pe.sync_area.parker(self.context, pe)
+            && let Some(parker) = self.context.pe.sync_area.parker(&self.context.worker, pe)
         {
             // Orders the word before the load of the waiters (park::unpark_all).
             fence(Ordering::SeqCst);

@@ -156,18 +156,10 @@ impl Context<'_> {
         if pes.is_empty() {
             return Ok(());
         }
-        // Peers stay marked dirty: mapped stores to other PEs may be in flight in theory. In fact the fence covers
-        // all of them, and a later quiet fences once more at worst.
-        let stored = !self.worker.is_clean();
-        if stored {
-            fence(Ordering::SeqCst);
-        }
-        if self.worker.is_idle() {
-            Ok(())
-        } else {
-            let all: Vec<usize> = pes.iter().filter_map(|&pe| self.in_world(pe)).collect();
-            self.quiet_slow("pe_quiet", Some(&all), stored)
-        }
+        // Without operations on lanes their numbers do not matter.
+        let lanes = if self.worker.is_idle() { &[] } else { pes };
+        let all: Vec<usize> = lanes.iter().filter_map(|&pe| self.in_world(pe)).collect();
+        Ok(self.worker.quiet_towards("pe_quiet", &all)?)
     }
 
     /// The visibility that this job has (M26): global where every PE can load and store every PE's

@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxshmem_engine::engine::Engine;
 use oxshmem_transport::MemoryKind;
 
-use crate::collectives::slots::mailbox::Mailbox;
-use crate::collectives::sync_area::SyncArea;
 use crate::config::Config;
 use crate::heap::Heap;
 use crate::live_block_cache::LiveBlockCache;
@@ -18,6 +16,8 @@ use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::GpuStreams;
 use crate::sym::Sym;
+use oxshmem_collectives::slots::mailbox::Mailbox;
+use oxshmem_collectives::sync_area::SyncArea;
 
 /// The state of one PE above its engine.
 pub(crate) struct PeState {

@@ -6,11 +6,11 @@
 use bytemuck::Pod;
 use linkme::distributed_slice;
 
-use crate::collectives::signature::CallSignature;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::sym::Sym;
+use oxshmem_collectives::signature::CallSignature;
 
 /// Every template of the program.
 #[doc(hidden)]

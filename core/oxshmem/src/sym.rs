@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use bytemuck::Pod;
+use oxshmem_collectives::elements::Elements;
 use oxshmem_engine::memory::target::{NIC, Target};
 use oxshmem_transport::MemoryKind;
 
@@ -240,6 +241,15 @@ impl<T: Pod> From<Sym<T>> for Target {
         };
         // SAFETY: the invariant of `offset`.
         unsafe { Target::new(identity, sym.offset, sym.bytes()) }
+    }
+}
+
+/// The elements as collective calls name them.
+impl<T: Pod> From<Sym<T>> for Elements<T> {
+    #[inline(always)]
+    fn from(sym: Sym<T>) -> Elements<T> {
+        // SAFETY: the invariant of `offset`.
+        Elements::new(unsafe { Target::new(sym.identity, sym.offset, sym.bytes()) })
     }
 }
 

@@ -8,13 +8,13 @@ pub(crate) mod world;
 
 use std::fmt;
 
-use crate::collectives::call::CallInfo;
-use crate::collectives::signature::CallSignature;
-use crate::collectives::team::TeamState;
 use crate::context::Context;
 use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::place::placed;
+use oxshmem_collectives::call::CallInfo;
+use oxshmem_collectives::signature::CallSignature;
+use oxshmem_collectives::team::TeamState;
 
 /// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
 ///
@@ -249,7 +249,8 @@ impl<'w> Team<'w> {
             words: &|| "team destroy()".into(),
         };
         let area = &self.context.pe.sync_area;
-        area.begin(self.context, &state, info, None).destroy()
+        let call = area.begin(&self.context.worker, &state, info, None);
+        Ok(call.destroy()?)
     }
 }
 

@@ -207,9 +207,9 @@ impl World {
         if drained.is_ok() {
             // Nobody writes to it before all have come to the next collective call.
             for team in self.pe.sync_area.pool.release_all() {
-                self.own(team).zero();
+                self.worker.own(team).zero();
             }
-            self.pe.sync_area.shared.reset(self);
+            self.pe.sync_area.shared.reset(&self.worker);
             self.worker.engine.bootstrap.rest(true);
         }
         drained.and(streams)

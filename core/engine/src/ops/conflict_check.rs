@@ -35,6 +35,9 @@ const LONGEST: u64 = 1024;
 /// Slots where one word may stand.
 const PROBES: u64 = 8;
 
+/// The name of the accesses to the table in errors.
+const CALL: &str = "checked mode";
+
 /// One slot of a PE's table.
 #[derive(Clone, Copy)]
 struct TableSlot {
@@ -44,12 +47,14 @@ struct TableSlot {
 }
 
 impl TableSlot {
-    /// The slot's word; none of the table's for a slot that it does not have.
-    fn word(self) -> Target {
+    /// The slot's word.
+    fn word(self) -> Result<Target> {
         const WORD: usize = size_of::<u64>();
-        self.table
-            .part(self.slot * WORD, WORD)
-            .unwrap_or(self.table)
+        let word = self.table.part(self.slot * WORD, WORD);
+        word.ok_or_else(|| Error::Argument {
+            call: CALL,
+            what: format!("the table has no slot {}", self.slot),
+        })
     }
 }
 
@@ -182,8 +187,7 @@ impl Worker {
     }
 
     fn slot_atomic(&self, at: TableSlot, request: AtomicRequest) -> Result<u64> {
-        const CALL: &str = "checked mode";
-        match self.access_path(CALL, OpKind::Atomic, at.word(), at.pe)? {
+        match self.access_path(CALL, OpKind::Atomic, at.word()?, at.pe)? {
             AccessPath::Mapped(word) => {
                 let operands = request.operands();
                 Ok(word.rmw_word(Width::W64, request.op, operands, FenceSite::Read))

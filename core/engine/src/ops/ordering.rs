@@ -127,6 +127,25 @@ impl Worker {
         self.quiet_lanes(call, only)
     }
 
+    /// A quiet for the operations towards these PEs alone.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of a lane, or loss of a PE, that they needed.
+    pub fn quiet_towards(&self, call: &'static str, pes: &[usize]) -> Result<()> {
+        // Peers stay marked dirty: mapped stores to other PEs may be in flight in theory. In fact the fence covers
+        // all of them, and a later quiet fences once more at worst.
+        let stored = !self.is_clean();
+        if stored {
+            fence(Ordering::SeqCst);
+        }
+        if self.is_idle() {
+            Ok(())
+        } else {
+            self.quiet_slow(call, Some(pes), stored)
+        }
+    }
+
     /// A fence of this CPU, real or simulated.
     pub fn cpu_fence(&self, site: FenceSite) {
         fence(site.order());

@@ -9,7 +9,6 @@ use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::memory::extents::Extents;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 
-use crate::collectives::sync_area::SyncAreaPlan;
 use crate::config::{Atomics, Config};
 use crate::error::{Error, Result};
 use crate::heap::{Growth, Heap};
@@ -21,6 +20,7 @@ use crate::setup::hosts::Hosts;
 use crate::setup::layout::{HeapLayout, HeapParts, PAGE};
 use crate::setup::route_summary::RouteAgreement;
 use crate::sym::Sym;
+use oxshmem_collectives::sync_area::SyncAreaPlan;
 use oxshmem_engine::report;
 
 /// Bytes of the smallest heap for which the library lays out its own memory. A smaller heap gets as much of it.

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use oxshmem_topo::CpuSet;
 
-use crate::collectives::layout::JobShape;
 use crate::config::MAX_HEAP;
 use crate::setup::card::BusinessCard;
 use crate::setup::layout::PAGE;
+use oxshmem_collectives::layout::JobShape;
 
 /// The PEs of each host, hosts in the order of their first PEs.
 #[derive(Debug)]

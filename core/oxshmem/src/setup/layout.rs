@@ -9,12 +9,12 @@ use oxshmem_engine::order::conflict::SLOTS;
 use oxshmem_heap::Mapping;
 
 use crate::blocks::{OWN, STATIC};
-use crate::collectives::slots::mailbox::Mailbox;
-use crate::collectives::sync_area::{SyncArea, SyncAreaPlan};
 use crate::error::Result;
 use crate::heap::{ALIGN, Heap};
 use crate::statics;
 use crate::sym::Sym;
+use oxshmem_collectives::slots::mailbox::Mailbox;
+use oxshmem_collectives::sync_area::{SyncArea, SyncAreaPlan};
 
 /// Unit of a heap's length: its mapping has whole pages.
 pub(super) const PAGE: u64 = 4096;
@@ -56,7 +56,9 @@ impl HeapLayout {
             // Offset 0: the file's beginning.
             heap.place_permanent(tag, STATIC, self.program, 1)?;
         }
-        let sync_area = SyncArea::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
+        let sync_area = SyncArea::new(plan, |bytes| {
+            Ok(heap.place_permanent(tag, OWN, bytes, 1)?.into())
+        })?;
         let bounce_pool = heap.place_permanent(tag, OWN, BouncePool::size(plan.limit), 1)?;
         let pending_replies = heap.place_permanent(tag, OWN, PendingReplies::BYTES, 1)?;
         let shadow = if self.check {
@@ -69,7 +71,7 @@ impl HeapLayout {
             let message_words = sync_area.pool.proposal_words();
             let bytes = Mailbox::len(plan.crowd.pes, message_words) * size_of::<u64>();
             let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
-            Some(Mailbox::new(memory.cast()?, message_words))
+            Some(Mailbox::new(memory.cast()?.into(), message_words))
         } else {
             None
         };

@@ -8,11 +8,11 @@ use oxshmem_cuda::{DevicePtr, Stream};
 use oxshmem_engine::progress::reason::WaitsOn;
 
 use crate::Fold;
-use crate::collectives::args::check_apart;
 use crate::error::{Error, Result};
 use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::sym::Sym;
 use crate::world::World;
+use oxshmem_collectives::args::check_apart;
 
 mod sealed {
     pub trait Named {
@@ -93,7 +93,7 @@ impl World {
         let streams = self.gpu_streams_of_all(CALL, stream)?;
         let each = src.len();
         self.team().check_blocks(CALL, dst, each)?;
-        check_apart(CALL, dst, src)?;
+        check_apart(CALL, dst.into(), src.into())?;
         let from = self.on_stream(CALL, streams, src, self.my_pe())?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
@@ -114,7 +114,7 @@ impl World {
         const CALL: &str = "alltoall_on_stream";
         let streams = self.gpu_streams_of_all(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
-        check_apart(CALL, dst, src)?;
+        check_apart(CALL, dst.into(), src.into())?;
         let each = src.len() / self.n_pes();
         self.team().check_blocks(CALL, dst, each)?;
         let mine = self.my_pe() * each;

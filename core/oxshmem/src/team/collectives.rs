@@ -3,15 +3,16 @@
 
 use bytemuck::Pod;
 
-use crate::collectives::algorithm::alltoalls::Strided;
-use crate::collectives::algorithm::broadcast::Broadcast;
-use crate::collectives::args::{check_apart, describe, memory_suffix};
-use crate::collectives::call::{CallInfo, CollectiveCall};
-use crate::collectives::signature::CallSignature;
 use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::sym::Sym;
 use crate::team::Team;
+use oxshmem_collectives::algorithm::alltoalls::Strided;
+use oxshmem_collectives::algorithm::broadcast::Broadcast;
+use oxshmem_collectives::args::{check_apart, describe, memory_suffix};
+use oxshmem_collectives::call::{CallInfo, CollectiveCall};
+use oxshmem_collectives::error::Error as CollectiveError;
+use oxshmem_collectives::signature::CallSignature;
 
 const BROADCAST: &str = "broadcast";
 
@@ -38,10 +39,9 @@ impl Team<'_> {
     pub fn sync(&self) -> Result<()> {
         placed(|| {
             const CALL: &str = "team sync";
-            self.begin(CALL, const { CallSignature::of(CALL) }, &|| {
-                "team sync()".into()
-            })
-            .arrive(Ok(()))
+            let words = || "team sync()".into();
+            let signature = const { CallSignature::of(CALL) };
+            Ok(self.begin(CALL, signature, &words).arrive(Ok(()))?)
         })
     }
 
@@ -73,7 +73,7 @@ impl Team<'_> {
             self.begin(CALL, const { CallSignature::of(CALL) }, &|| {
                 "team barrier()".into()
             })
-            .arrive(quieted)?;
+            .arrive(quieted.map_err(CollectiveError::from))?;
             Ok(self.context.worker.make_gpu_data_visible()?)
         })
     }
@@ -158,8 +158,8 @@ impl Team<'_> {
         }
         let (dst, src) = (dst.to_bytes(), src.to_bytes());
         let args = Broadcast {
-            dst,
-            src,
+            dst: dst.into(),
+            src: src.into(),
             root,
             to_root,
         };
@@ -177,8 +177,10 @@ impl Team<'_> {
             .and(root as u64)
             .and(args.to_root.into())
             .and_objects([dst, src]);
-        self.begin(BROADCAST, signature, &words)
-            .broadcast(args, valid)
+        let valid = valid.map_err(CollectiveError::from);
+        Ok(self
+            .begin(BROADCAST, signature, &words)
+            .broadcast(args, valid)?)
     }
 
     /// Gives the `i`-th of as many equal blocks of `src` as there are members to member `i`, where it is
@@ -220,14 +222,22 @@ impl Team<'_> {
 
     fn alltoall_inner<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "alltoall";
-        let words = || format!("alltoall({}, {})", describe(dst), describe(src));
-        let signature = const { CallSignature::of(CALL) }.and_objects([dst, src]);
+        let words = || {
+            format!(
+                "alltoall({}, {})",
+                describe(dst.into()),
+                describe(src.into())
+            )
+        };
+        let signature = const { CallSignature::of(CALL) }.and_objects([dst.into(), src.into()]);
         let valid = self
             .check_apart(CALL, dst, src)
             .and_then(|()| self.check_blocks(CALL, src, src.len() / self.n_pes()))
-            .and_then(|()| self.context.check_pair(CALL, dst, src));
-        self.begin(CALL, signature, &words)
-            .alltoall(dst, src, valid)
+            .and_then(|()| self.context.check_pair(CALL, dst, src))
+            .map_err(CollectiveError::from);
+        Ok(self
+            .begin(CALL, signature, &words)
+            .alltoall(dst.into(), src.into(), valid)?)
     }
 
     /// As [`alltoall`](Self::alltoall) of blocks of `count` elements that lie apart: element `i` of the
@@ -266,9 +276,15 @@ impl Team<'_> {
         src_stride: usize,
         count: usize,
     ) -> Result<()> {
-        let strided = |object, stride| Strided { object, stride };
-        let (dst, src) = (strided(dst, dst_stride), strided(src, src_stride));
-        placed(|| self.alltoalls_inner(dst, src, count))
+        placed(|| {
+            let apart = self.check_apart("alltoalls", dst, src);
+            let strided = |object: Sym<T>, stride| Strided {
+                object: object.into(),
+                stride,
+            };
+            let (dst, src) = (strided(dst, dst_stride), strided(src, src_stride));
+            self.alltoalls_inner(dst, src, count, apart)
+        })
     }
 
     fn alltoalls_inner<T: Pod>(
@@ -276,6 +292,7 @@ impl Team<'_> {
         dst: Strided<T>,
         src: Strided<T>,
         count: usize,
+        apart: Result<()>,
     ) -> Result<()> {
         const CALL: &str = "alltoalls";
         let words = || {
@@ -290,12 +307,13 @@ impl Team<'_> {
             .and(size_of::<T>() as u64)
             .and(count as u64);
         let members = self.n_pes();
-        let valid = self
-            .check_apart(CALL, dst.object, src.object)
+        let valid = apart
+            .map_err(CollectiveError::from)
             .and_then(|()| dst.check(CALL, count, members))
             .and_then(|()| src.check(CALL, count, members));
-        self.begin(CALL, signature, &words)
-            .alltoalls(dst, src, count, valid)
+        Ok(self
+            .begin(CALL, signature, &words)
+            .alltoalls(dst, src, count, valid)?)
     }
 
     /// Puts every member's `src`, one behind the other in the team's order, into `dst` of every member,
@@ -337,13 +355,21 @@ impl Team<'_> {
 
     fn fcollect_inner<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "fcollect";
-        let words = || format!("fcollect({}, {})", describe(dst), describe(src));
-        let signature = const { CallSignature::of(CALL) }.and_objects([dst, src]);
+        let words = || {
+            format!(
+                "fcollect({}, {})",
+                describe(dst.into()),
+                describe(src.into())
+            )
+        };
+        let signature = const { CallSignature::of(CALL) }.and_objects([dst.into(), src.into()]);
         let valid = self
             .check_apart(CALL, dst, src)
-            .and_then(|()| self.check_blocks(CALL, dst, src.len()));
-        self.begin(CALL, signature, &words)
-            .fcollect(dst, src, valid)
+            .and_then(|()| self.check_blocks(CALL, dst, src.len()))
+            .map_err(CollectiveError::from);
+        Ok(self
+            .begin(CALL, signature, &words)
+            .fcollect(dst.into(), src.into(), valid)?)
     }
 
     /// As [`fcollect`](Self::fcollect) of objects whose lengths may differ, 0 included, and which may be at
@@ -403,14 +429,17 @@ impl Team<'_> {
         const CALL: &str = "collect";
         // The sources may differ, but for their kind of memory; the destinations may not.
         let words = || {
-            let (dst, len, on) = (describe(dst), src.len(), memory_suffix(src));
+            let (dst, len, on) = (describe(dst.into()), src.len(), memory_suffix(src.into()));
             format!("collect({dst}, {len} elements{on})")
         };
         let signature = const { CallSignature::of(CALL) }
-            .and_objects([dst])
+            .and_objects([dst.into()])
             .and(size_of::<T>() as u64)
             .and(src.is_on_gpu().into());
-        self.begin(CALL, signature, &words).collect(dst, src, valid)
+        let valid = valid.map_err(CollectiveError::from);
+        Ok(self
+            .begin(CALL, signature, &words)
+            .collect(dst.into(), src.into(), valid)?)
     }
 
     /// Takes the place of a collective call in which this PE cannot do its part for a reason that its caller alone
@@ -424,9 +453,11 @@ impl Team<'_> {
     #[track_caller]
     pub fn refuse(&self, call: &'static str, why: String) -> Result<()> {
         placed(|| {
-            let refused = Err(Error::Argument { call, what: why });
-            self.begin(call, const { CallSignature::of("refuse") }, &|| call.into())
-                .arrive(refused)
+            let refused = Err(CollectiveError::Argument { call, what: why });
+            let signature = const { CallSignature::of("refuse") };
+            Ok(self
+                .begin(call, signature, &|| call.into())
+                .arrive(refused)?)
         })
     }
 
@@ -445,7 +476,7 @@ impl Team<'_> {
         };
         let span = self.context.worker.traced(name);
         let area = &self.context.pe.sync_area;
-        area.begin(self.context, self.state(), info, span)
+        area.begin(&self.context.worker, self.state(), info, span)
     }
 
     /// Checks that two objects are live and of one length, and the same or apart.
@@ -465,7 +496,7 @@ impl Team<'_> {
     fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.context.check_live(call, dst)?;
         self.context.check_live(call, src)?;
-        check_apart(call, dst, src)
+        Ok(check_apart(call, dst.into(), src.into())?)
     }
 
     /// Checks that one object has `each` elements for every member.

@@ -2,16 +2,16 @@
 
 use oxshmem_engine::group::Group;
 
-use crate::collectives::call::CallInfo;
-use crate::collectives::signature::CallSignature;
-use crate::collectives::slots::active_set::{Agreement, CALL as ACTIVE_SET};
-use crate::collectives::slots::mailbox::Mailbox;
-use crate::collectives::slots::pool::ActiveSet;
-use crate::collectives::slots::split::NewTeam;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::place::placed;
 use crate::team::Team;
+use oxshmem_collectives::call::CallInfo;
+use oxshmem_collectives::signature::CallSignature;
+use oxshmem_collectives::slots::active_set::{Agreement, CALL as ACTIVE_SET};
+use oxshmem_collectives::slots::mailbox::Mailbox;
+use oxshmem_collectives::slots::pool::ActiveSet;
+use oxshmem_collectives::slots::split::NewTeam;
 
 impl<'w> Team<'w> {
     /// Splits a team off: `size` PEs of this team from `start` on, each `stride` after the one before.
@@ -196,7 +196,9 @@ impl<'w> Team<'w> {
         };
         let teams = teams.map(|teams| teams.map(|members| members.map(new_team)));
         let area = &context.pe.sync_area;
-        let made = area.begin(context, parent, info, None).split(teams)?;
+        let made = area
+            .begin(&context.worker, parent, info, None)
+            .split(teams)?;
         Ok(made.map(|team| team.map(|state| Team::owned(context, state))))
     }
 }
@@ -238,7 +240,7 @@ impl Context<'_> {
             size,
         };
         let (mailbox, mapped) = (self.mailbox(ACTIVE_SET)?, self.maps_all(&members));
-        let agreement = Agreement::new(self, area, mailbox, set, &members, mapped);
+        let agreement = Agreement::new(&self.worker, area, mailbox, set, &members, mapped);
         Ok(Team::owned(self, agreement.make()?))
     }
 

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::collectives::team::TeamState;
 use crate::context::Context;
 use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::team::{Held, Team, TeamConfig, create_context};
+use oxshmem_collectives::team::TeamState;
 
 /// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
 /// [`Team::detach`].
@@ -174,7 +174,8 @@ impl DetachedTeam {
     pub fn leave(&self, context: &Context<'_>) -> Result<()> {
         self.check(context)?;
         if !matches!(self.which, Which::All) {
-            self.state(context).leave(context, &context.pe.sync_area);
+            self.state(context)
+                .leave(&context.worker, &context.pe.sync_area);
         }
         Ok(())
     }

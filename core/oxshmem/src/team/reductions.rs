@@ -2,15 +2,16 @@
 
 use oxshmem_transport::Fold;
 
-use crate::collectives::algorithm::reduce::{FoldBuffers, Scan};
-use crate::collectives::args::{check_apart, describe};
-use crate::collectives::fold::{FoldOps, Reducible};
-use crate::collectives::signature::CallSignature;
-use crate::collectives::transfer::Transfer;
 use crate::error::Result;
 use crate::place::placed;
 use crate::sym::Sym;
 use crate::team::Team;
+use oxshmem_collectives::algorithm::reduce::{FoldBuffers, Scan};
+use oxshmem_collectives::args::{check_apart, describe};
+use oxshmem_collectives::elements::Elements;
+use oxshmem_collectives::fold::{FoldOps, Reducible};
+use oxshmem_collectives::signature::CallSignature;
+use oxshmem_collectives::transfer::Transfer;
 
 impl Team<'_> {
     /// Folds `src` of all members, element by element, into `dst` of every member. Both have the same
@@ -148,12 +149,21 @@ impl Team<'_> {
         scan: Scan,
     ) -> Result<()> {
         let words = || fold_words(name, dst, src, fold);
-        let signature = fold_signature::<T>(name, fold).and_objects([dst, src]);
-        let transfer = Transfer::new(self.context, name);
-        let buffers = FoldBuffers::new(transfer, fold, [dst, src], self.state().mapped);
-        let ready = buffers.and_then(|buffers| self.check_pair(name, dst, src).map(|()| buffers));
-        self.begin(name, signature, &words)
-            .reduce(dst, src, scan, ready)
+        let signature = fold_signature::<T>(name, fold).and_objects([dst.into(), src.into()]);
+        let transfer = Transfer::new(&self.context.worker, name);
+        let buffers = FoldBuffers::new(
+            transfer,
+            fold,
+            [dst.into(), src.into()],
+            self.state().mapped,
+        );
+        let ready = buffers.and_then(|buffers| {
+            self.check_pair(name, dst, src)?;
+            Ok(buffers)
+        });
+        Ok(self
+            .begin(name, signature, &words)
+            .reduce(dst.into(), src.into(), scan, ready)?)
     }
 
     /// Folds the block of `src` with each member's number of all members, element by element, into `dst` of
@@ -206,20 +216,29 @@ impl Team<'_> {
         };
         let words = || fold_words(CALL, dst, src, fold);
         let objects = [in_place.unwrap_or(dst), src];
-        let signature = fold_signature::<T>(CALL, fold).and_objects(objects);
-        let transfer = Transfer::new(self.context, CALL);
-        let buffers = FoldBuffers::new(transfer, fold, [dst, src], self.state().mapped);
+        let signature = fold_signature::<T>(CALL, fold).and_objects(objects.map(Elements::from));
+        let transfer = Transfer::new(&self.context.worker, CALL);
+        let buffers = FoldBuffers::new(
+            transfer,
+            fold,
+            [dst.into(), src.into()],
+            self.state().mapped,
+        );
         let ready = buffers.and_then(|buffers| {
             self.context.check_live(CALL, dst)?;
             self.context.check_live(CALL, src)?;
             self.check_blocks(CALL, src, len)?;
             if in_place.is_none() {
-                check_apart(CALL, dst, src)?;
+                check_apart(CALL, dst.into(), src.into())?;
             }
             Ok(buffers)
         });
-        self.begin(CALL, signature, &words)
-            .reduce_scatter(dst, src, in_place.is_some(), ready)
+        Ok(self.begin(CALL, signature, &words).reduce_scatter(
+            dst.into(),
+            src.into(),
+            in_place.is_some(),
+            ready,
+        )?)
     }
 }
 
@@ -230,7 +249,7 @@ fn fold_signature<T: Reducible>(call: &'static str, fold: Fold) -> CallSignature
 }
 
 fn fold_words<T: Reducible>(call: &'static str, dst: Sym<T>, src: Sym<T>, fold: Fold) -> String {
-    let (dst, src) = (describe(dst), describe(src));
+    let (dst, src) = (describe(dst.into()), describe(src.into()));
     let (fold, of) = (fold.name(), <T as FoldOps>::NAME);
     format!("{call}({dst}, {src}, {fold} of {of})")
 }

@@ -3,17 +3,18 @@
 use bytemuck::Pod;
 use oxshmem_transport::Fold;
 
-use crate::collectives::algorithm;
-use crate::collectives::call::CallInfo;
-use crate::collectives::fold::Reducible;
-use crate::collectives::select::{CollectiveChoice, algorithms_of};
-use crate::collectives::signature::CallSignature;
 use crate::error::Result;
 use crate::options::NicAtomics;
 use crate::place::placed;
 use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
+use oxshmem_collectives::algorithm::barrier::barrier;
+use oxshmem_collectives::call::CallInfo;
+use oxshmem_collectives::error::Error as CollectiveError;
+use oxshmem_collectives::fold::Reducible;
+use oxshmem_collectives::select::{CollectiveChoice, algorithms_of};
+use oxshmem_collectives::signature::CallSignature;
 
 impl World {
     /// The team of all PEs, with their numbers in the world.
@@ -117,7 +118,8 @@ impl World {
             signature,
             words,
         };
-        algorithm::barrier::barrier(self, &self.pe.sync_area, info, mine)
+        let mine = mine.map_err(CollectiveError::from);
+        Ok(barrier(&self.worker, &self.pe.sync_area, info, mine)?)
     }
 
     /// Arrives in a collective call and waits for all PEs. Stores made before are visible to every PE
@@ -139,7 +141,8 @@ impl World {
             words,
         };
         let area = &self.pe.sync_area;
-        area.begin(self, &area.all, info, None).arrive(mine)
+        let mut call = area.begin(&self.worker, &area.all, info, None);
+        Ok(call.arrive(mine.map_err(CollectiveError::from))?)
     }
 
     /// Arrives in finalize, after which PEs leave.
@@ -150,9 +153,8 @@ impl World {
             words: &|| "finalize()".into(),
         };
         let area = &self.pe.sync_area;
-        area.begin(self, &area.all, info, None)
-            .finalizing()
-            .arrive(mine)
+        let mut call = area.begin(&self.worker, &area.all, info, None).finalizing();
+        Ok(call.arrive(mine.map_err(CollectiveError::from))?)
     }
 
     /// [`bindings::all_say`](crate::bindings::all_say).
@@ -164,7 +166,8 @@ impl World {
             words: &|| "all_say()".into(),
         };
         let area = &self.pe.sync_area;
-        area.begin(self, &area.all, info, None).all_say(yes)
+        let mut call = area.begin(&self.worker, &area.all, info, None);
+        Ok(call.all_say(yes)?)
     }
 
     /// The algorithms of collective calls of all PEs, by kind.

@@ -572,7 +572,7 @@ fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free()
         fails.now();
         until(world, || fails.over.load(Ordering::SeqCst));
         let mut all = vec![1; words.bytes()];
-        world.own(words).copy_to(&mut all);
+        world.worker.own(words).copy_to(&mut all);
         assert!(all.iter().all(|byte| *byte == 0), "{all:?}");
     });
 }

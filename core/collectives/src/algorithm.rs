@@ -1,0 +1,12 @@
+//! The algorithms of collective calls, and the steps that they share.
+//!
+//! The caller has checked the arguments, and hands the outcome over: it fails the call on all members.
+
+pub mod alltoall;
+pub mod alltoalls;
+pub mod barrier;
+pub mod broadcast;
+pub mod collect;
+pub mod exchange;
+pub mod reduce;
+pub mod reduce_hierarchical;

@@ -1,3 +1,0 @@
-//! The atomics of the dissemination, which its model check replaces by loom's.
-
-pub(crate) use std::sync::atomic::{Ordering, fence};
