@@ -6,6 +6,7 @@
 pub mod eager;
 pub mod explain;
 
+use std::fmt;
 use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -33,8 +34,11 @@ use oxshmem_engine::worker::Worker;
 
 /// A collective call in progress.
 pub struct CollectiveCall<'t> {
+    /// The worker whose thread makes the call.
     pub worker: &'t Worker,
+    /// The memory of collective calls.
     pub area: &'t SyncArea,
+    /// The team.
     pub team: &'t TeamState,
     pub(crate) state: MutexGuard<'t, EpochState>,
     pub(crate) info: CallInfo<'t>,
@@ -45,14 +49,31 @@ pub struct CollectiveCall<'t> {
     _span: Option<Span<'t>>,
 }
 
+impl fmt::Debug for CollectiveCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectiveCall")
+            .field("team", &self.team)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A call's name, signature and words.
 #[derive(Clone, Copy)]
 pub struct CallInfo<'t> {
+    /// The name of the call.
     pub name: &'static str,
     /// The call and its arguments, on which all members must agree (M36).
     pub signature: CallSignature,
     /// The same in words.
     pub words: &'t dyn Fn() -> String,
+}
+
+impl fmt::Debug for CallInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallInfo")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The words of one epoch's arrival, and of the [eager](eager) calls before it.

@@ -21,14 +21,18 @@ pub(crate) const SIGNATURE: u64 = READ - 1;
 /// A word's slot among those of its receiver, and the member at its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncSlot {
+    /// Its index among a member's slots.
     pub index: u32,
+    /// The rank of the member that has it.
     pub member: u32,
 }
 
 /// A round of one member: it sends all signals, then awaits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
+    /// The slots of others that this member signals.
     pub sends: Box<[SyncSlot]>,
+    /// The slots of its own that it waits for.
     pub receives: Box<[SyncSlot]>,
 }
 

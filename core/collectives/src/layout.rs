@@ -41,7 +41,9 @@ pub(crate) struct Layout {
 /// The spread of a job's PEs over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobShape {
+    /// Number of PEs.
     pub pes: usize,
+    /// Number of hosts.
     pub hosts: usize,
     /// PEs of the host that has most.
     pub max_pes_per_host: usize,

@@ -28,7 +28,6 @@
     clippy::print_stdout,
     reason = "they panic where nobody reads"
 )]
-#![allow(missing_docs, missing_debug_implementations)]
 
 pub mod algorithm;
 pub mod args;

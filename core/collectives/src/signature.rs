@@ -28,6 +28,7 @@ impl CallSignature {
         CallSignature(history)
     }
 
+    /// The hash.
     pub const fn value(self) -> u64 {
         self.0
     }

@@ -30,6 +30,7 @@ pub struct SyncArea {
     pub all: TeamState,
     /// The team of those that reach each other's memory by loads and stores (M8).
     pub shared: TeamState,
+    /// The slots of other teams.
     pub pool: Pool,
     /// The host of each PE, if every PE of the job maps all of its host.
     pub hosts: Option<Box<[u32]>>,
@@ -42,7 +43,9 @@ pub struct SyncArea {
 /// The plan of the library's own memory.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncAreaPlan {
-    pub crowd: JobShape,
+    /// The PEs and hosts of the job.
+    pub shape: JobShape,
+    /// This PE.
     pub me: usize,
     /// Teams that a PE may be in, if they fit.
     pub teams: usize,
@@ -50,6 +53,7 @@ pub struct SyncAreaPlan {
     pub among: bool,
     /// The heap's limit in bytes.
     pub limit: usize,
+    /// The choice of algorithms by the program.
     pub choices: Choices,
 }
 
@@ -67,10 +71,7 @@ impl SyncArea {
         mut place: impl FnMut(usize) -> Result<Elements<u8>>,
     ) -> Result<Self> {
         let SyncAreaPlan {
-            crowd: shape,
-            me,
-            limit,
-            ..
+            shape, me, limit, ..
         } = plan;
         let pes = shape.pes;
         let half = SCRATCH.min(limit / SCRATCH_PART).next_multiple_of(64);

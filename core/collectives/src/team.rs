@@ -19,6 +19,7 @@ const RECENT: usize = 6;
 /// A team, as one of its members has it.
 #[derive(Debug)]
 pub struct TeamState {
+    /// The members.
     pub members: Group,
     /// The rounds of an arrival.
     pub rounds: Box<[Round]>,
@@ -109,6 +110,7 @@ impl TeamState {
         self
     }
 
+    /// Its slot, unless it is a team that is always there.
     pub fn slot(&self) -> Option<usize> {
         self.slot
     }

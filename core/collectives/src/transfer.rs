@@ -29,23 +29,29 @@ const REMOTE_CHUNK: usize = 128 << 10;
 const MAX_PREFETCHED: usize = 4 << 20;
 
 /// A piece of a call's destination, and its source at a PE.
+#[derive(Debug)]
 pub struct TransferPiece {
     /// The bytes of the destination.
     pub into: Range<usize>,
+    /// The source.
     pub from: Elements<u8>,
+    /// The PE that has it.
     pub pe: usize,
 }
 
 /// This PE's destination of a call.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Destination {
+    /// The object.
     pub object: Elements<u8>,
     /// PEs of this host that write their destinations at about the same time.
     pub writers: usize,
 }
 
 /// Private memory with other PEs' values that came by lanes before they are wanted.
+#[derive(Debug)]
 pub struct Prefetched<T> {
+    /// The fetched elements.
     pub memory: Vec<T>,
     /// The PEs whose values are there, in the order in which they are wanted.
     pes: Vec<usize>,
@@ -75,14 +81,16 @@ impl<T: Pod> Prefetched<T> {
 }
 
 /// The copies of one call on one worker.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Transfer<'c> {
+    /// The worker whose thread makes the call.
     pub worker: &'c Worker,
     /// The call's name, for errors.
     pub call: &'static str,
 }
 
 impl<'c> Transfer<'c> {
+    /// The copies of a call.
     #[inline]
     pub fn new(worker: &'c Worker, call: &'static str) -> Self {
         Transfer { worker, call }

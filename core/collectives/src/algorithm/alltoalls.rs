@@ -10,8 +10,9 @@ use crate::select::{CollectiveAlgorithm, CollectiveKind, Payload};
 use crate::transfer::{Prefetched, Transfer};
 
 /// An object of blocks of strided elements, one for each member.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Strided<T> {
+    /// The object.
     pub object: Elements<T>,
     /// Elements from one to the next, at least 1.
     pub stride: usize,

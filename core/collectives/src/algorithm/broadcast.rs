@@ -9,9 +9,11 @@ use crate::select::{CollectiveAlgorithm, CollectiveKind};
 use crate::transfer::TransferPiece;
 
 /// The arguments of a broadcast.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Broadcast {
+    /// The destination, on every member.
     pub dst: Elements<u8>,
+    /// The source, the root's.
     pub src: Elements<u8>,
     /// The root's rank in the team.
     pub root: usize,

@@ -6,6 +6,8 @@
 //! So does reduce-scatter, where a member reads but its own block of each other: folded on each host first, a
 //! block would have to be at some member there, and take an arrival more, to be read once.
 
+use std::fmt;
+
 use oxshmem_transport::Fold;
 
 use crate::args::share;
@@ -30,7 +32,16 @@ pub enum Scan {
 /// The private memory of one fold.
 pub struct FoldBuffers<T: Reducible> {
     folded: Folded<T>,
+    /// The values so far of one chunk.
     pub values: Vec<T>,
+}
+
+impl<T: Reducible> fmt::Debug for FoldBuffers<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FoldBuffers")
+            .field("elements", &self.values.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T: Reducible> FoldBuffers<T> {

@@ -12,6 +12,7 @@
 use oxshmem_engine::control::message::Message;
 use oxshmem_engine::group::Group;
 use oxshmem_engine::progress::reason::WaitsOn;
+use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::signature::CallSignature;
@@ -38,6 +39,14 @@ pub struct Agreement<'m> {
     mapped: bool,
     /// The active set, and the number of its call.
     call: CallSignature,
+}
+
+impl fmt::Debug for Agreement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agreement")
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'m> Agreement<'m> {
@@ -141,6 +150,7 @@ impl<'m> Agreement<'m> {
         (self.call.value() | 1 << 63) as usize
     }
 
+    /// The message of a round.
     pub fn message(&self, round: u64) -> MailboxMessage<'_> {
         MailboxMessage {
             call: CALL,

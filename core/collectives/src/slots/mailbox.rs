@@ -63,9 +63,11 @@ struct Entry {
 }
 
 /// The call and the tag of a message.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct MailboxMessage<'m> {
+    /// The call that sends it.
     pub call: &'static str,
+    /// The PEs whose loss ends a wait for it.
     pub needs: WaitsOn<'m>,
     /// The same on both PEs, and of no other message between them this way.
     pub tag: u64,

@@ -53,6 +53,7 @@ impl SlotBudget {
         self.split + self.kept + self.passing
     }
 
+    /// The slots of teams that are split from others.
     pub fn splits(self) -> Range<usize> {
         0..self.split
     }
@@ -94,8 +95,11 @@ struct PoolState {
 /// A set of the world's PEs in OpenSHMEM's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ActiveSet {
+    /// The first PE.
     pub start: usize,
+    /// The distance of two PEs.
     pub stride: isize,
+    /// Number of PEs.
     pub size: usize,
 }
 

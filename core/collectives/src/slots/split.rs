@@ -9,7 +9,9 @@ use crate::slots::proposal::SlotProposal;
 use crate::team::TeamState;
 
 /// A team that this PE is to be in.
+#[derive(Debug)]
 pub struct NewTeam {
+    /// Its members.
     pub members: Group,
     /// Whether this PE, or all members, load and store every member's memory.
     pub mapped: bool,

@@ -59,7 +59,7 @@ impl HostHeap {
             program: additions.program_len(),
             plan: SyncAreaPlan {
                 // The same on every PE: the offsets of the sync words follow from it.
-                crowd: announced.hosts.crowd(oversubscribed),
+                shape: announced.hosts.job_shape(oversubscribed),
                 me,
                 teams: config.teams,
                 among: additions.active_sets,

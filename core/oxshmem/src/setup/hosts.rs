@@ -49,7 +49,7 @@ impl Hosts {
     }
 
     /// The shape of the job over the hosts.
-    pub(super) fn crowd(&self, oversubscribed: bool) -> JobShape {
+    pub(super) fn job_shape(&self, oversubscribed: bool) -> JobShape {
         let sizes = self.0.iter().map(Vec::len);
         JobShape {
             pes: sizes.clone().sum(),

@@ -69,7 +69,7 @@ impl HeapLayout {
         };
         let mailbox = if plan.among {
             let message_words = sync_area.pool.proposal_words();
-            let bytes = Mailbox::len(plan.crowd.pes, message_words) * size_of::<u64>();
+            let bytes = Mailbox::len(plan.shape.pes, message_words) * size_of::<u64>();
             let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
             Some(Mailbox::new(memory.cast()?.into(), message_words))
         } else {

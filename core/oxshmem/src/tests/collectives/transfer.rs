@@ -176,7 +176,9 @@ fn m37_a_loss_leaves_nothing_that_writes_to_the_memory_of_what_was_to_come() {
                 (3, 3..PES),
                 &mut prefetched,
             );
-            next.map(|()| assert_eq!(values, [3; LEN]))
+            next?;
+            assert_eq!(values, [3; LEN]);
+            Ok(())
         });
     }
 }
