@@ -17,7 +17,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::context::Context;
 use crate::error::Result;
 use crate::place::placed;
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 
 mod sealed {

@@ -22,7 +22,7 @@ use crate::live_block_cache::LiveBlockCache;
 use crate::options::{MakeGpuMemory, Overrides, ProgramMemory};
 use crate::pe_state::PeState;
 use crate::setup::Setup;
-use crate::stats::Stats;
+use crate::stats::counters::Stats;
 use crate::world::{Inner, World};
 use crate::{setup, stats};
 use oxshmem_engine::call_site;
@@ -244,7 +244,10 @@ impl Builder {
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
         config.trace = self.trace.or(config.trace);
-        config.stats = self.stats.map(stats::Target::File).or(config.stats);
+        config.stats = self
+            .stats
+            .map(stats::counters::Target::File)
+            .or(config.stats);
         let overrides = Overrides {
             bootstrap: self.bootstrap,
             transports: self.transports,

@@ -14,7 +14,7 @@ use tracing_subscriber::filter::Targets;
 
 use crate::error::{Error, Result};
 use crate::registry::spec::Spec;
-use crate::stats::Target;
+use crate::stats::counters::Target;
 use crate::{log, registry};
 use oxshmem_collectives::select::Choices;
 

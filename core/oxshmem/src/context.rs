@@ -1,5 +1,6 @@
 //! Contexts: sequences of operations, each ordered and completed independently of the others.
 
+pub(crate) mod in_session;
 pub(crate) mod options;
 pub(crate) mod session;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Copies between this PE and another, of symmetric objects and slices on a GPU.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu_slice;
 pub(crate) mod local_operand;
 #[cfg(feature = "cuda")]
 pub(crate) mod slice;
@@ -14,7 +16,7 @@ use crate::copies::local_operand::{CopySource, CopyTarget, LocalOperand};
 use crate::error::Result;
 use crate::nbi::Scope;
 use crate::place::placed;
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 
 impl Context<'_> {

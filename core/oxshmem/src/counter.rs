@@ -5,12 +5,12 @@
 
 use bytemuck::Pod;
 
-use crate::SignalOp;
 use crate::context::Context;
 use crate::context::threads::SharedContext;
 use crate::error::Result;
 use crate::sym::Sym;
 use crate::wait_until::{Cmp, wait_word};
+use oxshmem_transport::SignalOp;
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe` and counts it there: once the count has it, the

@@ -50,6 +50,7 @@ mod atomics;
 pub mod bindings;
 mod blocks;
 mod builder;
+mod call_waiter;
 mod config;
 mod context;
 mod copies;
@@ -93,6 +94,7 @@ pub mod testing;
 mod tests;
 mod topology;
 mod trace;
+mod visibility;
 mod wait_until;
 mod world;
 
@@ -109,7 +111,6 @@ pub use context::{
 pub use copies::local_operand::{CopySource, CopyTarget};
 pub use error::{Error, Result};
 pub use nbi::Scope;
-pub use order::Visibility;
 #[cfg(target_arch = "x86_64")]
 pub use oxshmem_collectives::long_double::LongDouble;
 pub use oxshmem_collectives::{
@@ -135,6 +136,7 @@ pub use team::{
     detached::{AttachedTeam, DetachedTeam},
 };
 pub use topology::{OpenDevice, described_topology, planned_devices, usable_nics};
+pub use visibility::Visibility;
 pub use wait_until::{Cmp, Waitable};
 pub use world::World;
 

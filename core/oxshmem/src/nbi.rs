@@ -22,7 +22,6 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 
-use crate::SignalOp;
 use crate::atomics::Word;
 use crate::atomics::all_atomics;
 use crate::atomics::{AtomicBits, AtomicInt, AtomicValue};
@@ -30,7 +29,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::place::placed;
 use crate::signal::first_elements;
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 use oxshmem_engine::lane::atomic_request::AtomicRequest;
 use oxshmem_engine::memory::mapped::HostMemory;
@@ -39,6 +38,7 @@ use oxshmem_engine::order::conflict::{Access, Type};
 use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_engine::report;
+use oxshmem_transport::SignalOp;
 
 /// Nonblocking operations issued within one [`Context::scope`].
 #[derive(Debug)]

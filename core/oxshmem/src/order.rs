@@ -8,16 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::place::placed;
-
-/// The reach of an update when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visibility {
-    /// Completed updates are visible to every PE: all routes of the job are load/store mapped (M24).
-    Global,
-    /// Only updates to the calling PE's own objects are promised: some route crosses a network
-    /// (M25).
-    Local,
-}
+use crate::visibility::Visibility;
 
 impl Context<'_> {
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory

@@ -11,11 +11,11 @@ use crate::heap::Heap;
 use crate::live_block_cache::LiveBlockCache;
 use crate::lock::broken::BrokenLocks;
 use crate::options::ProgramMemory;
-use crate::order::Visibility;
-use crate::stats::Stats;
+use crate::stats::counters::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::GpuStreams;
 use crate::sym::Sym;
+use crate::visibility::Visibility;
 use oxshmem_collectives::slots::mailbox::Mailbox;
 use oxshmem_collectives::sync_area::SyncArea;
 

@@ -5,10 +5,8 @@
 use bytemuck::Pod;
 use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::memory::mapped::HostMemory;
-use oxshmem_engine::ops::access_path::AccessPath;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::fence_site::FenceSite;
-use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::{AtomicOp, SignalOp, Width};
 
 use crate::atomics::AtomicValue;
@@ -16,7 +14,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::place::placed;
 use crate::signal::SignalUpdate;
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 
 impl Context<'_> {

@@ -23,7 +23,7 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
 
 /// The transport between GPUs, on the GPU whose memory is the PE's GPU heap.
 #[cfg(feature = "cuda")]
-pub(crate) fn between_gpus(gpu: &crate::gpu::cuda::Gpu) -> Arc<dyn Transport> {
+pub(crate) fn between_gpus(gpu: &crate::gpu::cuda::device::Gpu) -> Arc<dyn Transport> {
     let nvlink = oxshmem_nvlink::Nvlink::on(gpu.context.clone());
     Arc::new(nvlink.with_kernels(&gpu.kernels))
 }

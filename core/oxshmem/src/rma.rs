@@ -3,9 +3,7 @@
 //! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`crate::lane`).
 
 use bytemuck::Pod;
-use oxshmem_engine::memory::mapped::{HostMemory, Span};
-use oxshmem_engine::memory::simulated::HostSpan;
-use oxshmem_engine::order::fence_site::FenceSite;
+use oxshmem_engine::memory::mapped::HostMemory;
 
 use crate::context::Context;
 use crate::error::Result;

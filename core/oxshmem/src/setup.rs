@@ -49,7 +49,6 @@ use crate::config::{Atomics, Config};
 use crate::error::Result;
 use crate::goodbye;
 use crate::options::{NicAtomics, Overrides};
-use crate::order::Visibility;
 use crate::setup::announce::{Announced, HeapAdditions, announce};
 use crate::setup::card::BusinessCard;
 use crate::setup::gpu_setup::{GpuHeap, GpuParts, Sources};
@@ -60,7 +59,8 @@ use crate::setup::membership::Membership;
 use crate::setup::route_summary::agree_on_routes;
 use crate::setup::spin_budget::SpinBudget;
 use crate::setup::wireup::{RailSet, RegisteredHeap, Wireup, wire_up};
-use crate::stats::Stats;
+use crate::stats::counters::Stats;
+use crate::visibility::Visibility;
 
 /// The parts of a world, by the step that made them.
 pub(crate) struct Setup {

@@ -12,7 +12,7 @@ pub use oxshmem_transport::SignalOp;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::place::placed;
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 
 /// The update of the signal word of a put-with-signal.

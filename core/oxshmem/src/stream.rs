@@ -11,7 +11,7 @@
 //! that stream: a fence on a stream would do nothing, and [`quiet_on_stream`](World::quiet_on_stream)
 //! has nothing to wait for (M17, M19, M24). Two streams are ordered by events. The work of a stream comes
 //! before the host's operations after [`synchronize`](World::synchronize). The host's earlier puts come before
-//! the work that it queues after a [`quiet`](crate::Context::quiet), which knows nothing of streams
+//! the work that it queues after a [`quiet`](crate::context::Context::quiet), which knows nothing of streams
 //! otherwise. A wait on a stream acquires: later work on the stream sees the stores that the writer ordered
 //! before the word (M23).
 //!
@@ -38,8 +38,6 @@ pub(crate) mod gpu_streams;
 pub(crate) mod gpu_teardown;
 pub(crate) mod slice;
 
-use std::time::Duration;
-
 use bytemuck::Pod;
 use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_engine::error::Error as EngineError;
@@ -50,13 +48,11 @@ use oxshmem_transport::{MemoryKind, SignalOp};
 use crate::atomics::Word;
 use crate::copies::local_operand::{CopySource, CopyTarget};
 use crate::error::{Error, Result};
-use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stream::gpu_streams::{DRAIN_LIMIT, GpuStreams, InCall};
 use crate::sym::Sym;
 use crate::wait_until::{Cmp, Waitable};
 use crate::world::World;
 
-/// The longest time that a stream whose waits were ended may take for the rest.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// Up to this many bytes a put and its signal are one kernel; beyond, the copy engine is faster.
 const ONE_LAUNCH: usize = 4096;
 
@@ -363,7 +359,7 @@ impl World {
     }
 }
 
-impl crate::Context<'_> {
+impl crate::context::Context<'_> {
     /// The GPU of this world, if it has one.
     pub(crate) fn gpu_streams(&self, call: &'static str) -> Result<&GpuStreams> {
         self.pe.gpu_streams.as_deref().ok_or_else(|| Error::Argument {

@@ -6,7 +6,7 @@ use oxshmem_engine::order::conflict::Access;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::sym::Sym;
 
 /// The layout of a strided transfer, in elements.

@@ -10,7 +10,7 @@ use oxshmem_engine::order::op_set::OpKind;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::stats::Kind;
+use crate::stats::counters::Kind;
 use crate::strided::Blocks;
 use crate::sym::Sym;
 

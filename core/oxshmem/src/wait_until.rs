@@ -10,6 +10,7 @@ use bytemuck::Pod;
 
 use crate::atomics::AtomicInt;
 use crate::atomics::Word;
+use crate::call_waiter::{CallWaiter, next_random};
 use crate::context::Context;
 use crate::context::threads::SharedContext;
 use crate::error::{Error, Result};
@@ -68,16 +69,6 @@ impl Cmp {
 /// A type whose words can be waited for (M30's standard set).
 pub trait Waitable: AtomicInt + PartialOrd + std::fmt::Debug {}
 impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
-
-/// The context of a wait on a user's word: one that this thread uses, or one that threads share.
-pub(crate) trait CallWaiter: Waiter {
-    /// The state of its PE.
-    fn pe(&self) -> &PeState;
-    /// The tag of its world's handles.
-    fn tag(&self) -> u32;
-    /// A pseudorandom number.
-    fn random(&self) -> u64;
-}
 
 impl Waiter for Context<'_> {
     #[inline(always)]
@@ -159,14 +150,6 @@ pub(crate) fn check_word<T: Pod>(
         Ok(()) => Ok(()),
         Err(error) => Err(error.here()),
     }
-}
-
-/// The next state of a simple random sequence (xorshift), of which none is 0.
-pub(crate) fn next_random(mut x: u64) -> u64 {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    x
 }
 
 /// Values to compare with: one for all words, or one for each.

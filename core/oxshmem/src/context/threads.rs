@@ -9,11 +9,11 @@ use oxshmem_engine::engine::Engine;
 use oxshmem_engine::progress::reason::WaitsOn;
 use oxshmem_engine::trace::timeline::Track;
 
+use crate::call_waiter::{CallWaiter, next_random};
 use crate::context::Context;
 use crate::context::options::ContextOptions;
 use crate::error::Result;
 use crate::pe_state::PeState;
-use crate::wait_until::{CallWaiter, next_random};
 use oxshmem_engine::progress::wait::Waiter;
 
 /// A context that any number of threads use at once (OpenSHMEM's contexts without options). Made by

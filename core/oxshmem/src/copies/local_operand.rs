@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 #[cfg(feature = "cuda")]
-use crate::copies::slice::Slice;
+use crate::copies::gpu_slice::Slice;
 use crate::sym::Sym;
 
 /// The source of a copy: a [`Sym`], or a slice or view of cudarc's on this PE's GPU.

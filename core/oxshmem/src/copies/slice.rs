@@ -3,13 +3,8 @@
 //! Where a transport carries GPU memory to the remote side, and can register the slice, it moves the data itself;
 //! else the data goes through a private buffer, and this PE's own GPU copies.
 
-use std::sync::Arc;
-
 use bytemuck::Pod;
-use oxshmem_cuda::cudarc::driver::sys::CUdeviceptr;
-use oxshmem_cuda::cudarc::driver::{
-    self, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtrMut, DeviceSlice,
-};
+use oxshmem_cuda::cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 use oxshmem_cuda::{DevicePtr, Stream, interop};
 use oxshmem_engine::lane::endpoint::Endpoint;
 use oxshmem_engine::lane::local_buffer::LocalBuffer;
@@ -22,22 +17,14 @@ use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_engine::progress::reason::WaitsOn;
 
 use crate::context::Context;
+use crate::copies::gpu_slice::Slice;
 use crate::copies::local_operand::{CopySource, CopyTarget, LocalOperand};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::copy_engine::Engine;
-use crate::stats::Kind;
-use crate::stream::DRAIN_LIMIT;
-use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stats::counters::Kind;
+use crate::stream::gpu_streams::{DRAIN_LIMIT, GpuStreams, InCall};
 use crate::sym::Sym;
 use oxshmem_engine::report;
-
-/// A slice or view of cudarc's that one operation uses.
-pub(crate) enum Slice<'a, T> {
-    Read(&'a CudaSlice<T>),
-    ReadView(&'a CudaView<'a, T>),
-    Written(&'a mut CudaSlice<T>),
-    WrittenView(&'a mut CudaViewMut<'a, T>),
-}
 
 impl<'a, T> From<&'a CudaSlice<T>> for CopySource<'a, T> {
     fn from(slice: &'a CudaSlice<T>) -> Self {
@@ -60,77 +47,6 @@ impl<'a, T> From<&'a mut CudaSlice<T>> for CopyTarget<'a, T> {
 impl<'a, T> From<&'a mut CudaViewMut<'a, T>> for CopyTarget<'a, T> {
     fn from(view: &'a mut CudaViewMut<'a, T>) -> Self {
         CopyTarget(LocalOperand::Slice(Slice::WrittenView(view)))
-    }
-}
-
-/// The address of a slice that is read. Its own stream waits for earlier writers. If `recorded`, later writers wait for the
-/// work that this stream has by now.
-fn read<T, S: driver::DevicePtr<T>>(slice: &S, recorded: bool) -> CUdeviceptr {
-    let (at, used) = slice.device_ptr(slice.stream());
-    if !recorded {
-        std::mem::forget(used);
-    }
-    at
-}
-
-/// As [`read`], of a slice that is written.
-fn written<T, S: DevicePtrMut<T>>(slice: &mut S, recorded: bool) -> CUdeviceptr {
-    let home = Arc::clone(slice.stream());
-    let (at, used) = slice.device_ptr_mut(&home);
-    if !recorded {
-        std::mem::forget(used);
-    }
-    at
-}
-
-impl<T> Slice<'_, T> {
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Slice::Read(slice) => slice.num_bytes(),
-            Slice::ReadView(view) => view.num_bytes(),
-            Slice::Written(slice) => slice.num_bytes(),
-            Slice::WrittenView(view) => view.num_bytes(),
-        }
-    }
-
-    /// Its own stream.
-    pub(crate) fn home(&self) -> &Arc<CudaStream> {
-        match self {
-            Slice::Read(slice) => slice.stream(),
-            Slice::ReadView(view) => view.stream(),
-            Slice::Written(slice) => slice.stream(),
-            Slice::WrittenView(view) => view.stream(),
-        }
-    }
-
-    fn at(&mut self, recorded: bool) -> CUdeviceptr {
-        match self {
-            Slice::Read(slice) => read(*slice, recorded),
-            Slice::ReadView(view) => read(*view, recorded),
-            Slice::Written(slice) => written(*slice, recorded),
-            Slice::WrittenView(view) => written(*view, recorded),
-        }
-    }
-
-    /// Makes its own stream wait for the work of cudarc's other streams on it; gives its address.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Gpu`] where it cannot wait: later work on the stream might come before that.
-    pub(crate) fn begin(&mut self, call: &'static str) -> Result<DevicePtr> {
-        let at = DevicePtr::from_raw(self.at(false));
-        // cudarc keeps errors that it cannot return until they are asked for.
-        self.home().context().check_err().map_err(|error| {
-            let why =
-                format!("cudarc's stream cannot wait for what was done to a slice: {error:?}");
-            Error::Gpu { call, why }
-        })?;
-        Ok(at)
-    }
-
-    /// Makes cudarc's other streams wait for the work that its own stream has by now.
-    pub(crate) fn end(&mut self) {
-        self.at(true);
     }
 }
 

@@ -28,7 +28,7 @@ use crate::error::Result;
 #[cfg(feature = "cuda")]
 use crate::gpu;
 #[cfg(feature = "cuda")]
-use crate::gpu::cuda::Gpu;
+use crate::gpu::cuda::device::Gpu;
 use crate::heap::{Growth, Heap};
 use crate::options::Overrides;
 use crate::registry;

@@ -13,13 +13,13 @@ use crate::config::{Atomics, Config};
 use crate::error::{Error, Result};
 use crate::heap::{Growth, Heap};
 use crate::options::{NicAtomics, ProgramMemory};
-use crate::order::Visibility;
 use crate::setup::announce::{Announced, HeapAdditions};
 use crate::setup::card::BusinessCard;
 use crate::setup::hosts::Hosts;
 use crate::setup::layout::{HeapLayout, HeapParts, PAGE};
 use crate::setup::route_summary::RouteAgreement;
 use crate::sym::Sym;
+use crate::visibility::Visibility;
 use oxshmem_collectives::sync_area::SyncAreaPlan;
 use oxshmem_engine::report;
 

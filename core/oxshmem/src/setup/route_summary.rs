@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::config::Atomics;
 use crate::error::{Error, Result};
 use crate::options::NicAtomics;
-use crate::order::Visibility;
 use crate::setup::hosts::Hosts;
+use crate::visibility::Visibility;
 
 /// One PE's routes, in short, for all others.
 #[derive(Serialize, Deserialize)]

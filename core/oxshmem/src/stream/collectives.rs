@@ -7,12 +7,12 @@ use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 use oxshmem_engine::progress::reason::WaitsOn;
 
-use crate::Fold;
 use crate::error::{Error, Result};
 use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::sym::Sym;
 use crate::world::World;
 use oxshmem_collectives::args::check_apart;
+use oxshmem_transport::Fold;
 
 mod sealed {
     pub trait Named {

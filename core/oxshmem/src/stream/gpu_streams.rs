@@ -11,8 +11,11 @@ use oxshmem_engine::peer::table::OnGpu;
 use oxshmem_transport::SignalOp;
 
 use crate::error::{Error, Result};
-use crate::gpu::cuda::Gpu;
+use crate::gpu::cuda::device::Gpu;
 use crate::sym::Sym;
+
+/// The longest time that a stream whose waits were ended may take for the rest.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
 /// The longest time that the first writes to this PE's own words may take.
 const INIT_LIMIT: Duration = Duration::from_secs(20);

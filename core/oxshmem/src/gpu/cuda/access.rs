@@ -6,8 +6,8 @@ use oxshmem_cuda::{DevicePtr, Segment};
 use oxshmem_engine::gpu::memory::GpuAccess;
 use oxshmem_transport::{AtomicOp, Width};
 
-use crate::gpu::cuda::Gpu;
 use crate::gpu::cuda::copy_engine::Engine;
+use crate::gpu::cuda::device::Gpu;
 
 /// The access of a process to its GPU heap's memory.
 #[derive(Debug)]
