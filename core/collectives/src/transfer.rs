@@ -59,16 +59,17 @@ pub struct Prefetched<T> {
     consumed: usize,
 }
 
-impl<T: Pod> Prefetched<T> {
-    /// No values.
-    pub fn new() -> Self {
+impl<T> Default for Prefetched<T> {
+    fn default() -> Self {
         Prefetched {
             memory: Vec::new(),
             pes: Vec::new(),
             consumed: 0,
         }
     }
+}
 
+impl<T: Pod> Prefetched<T> {
     /// The next values, `len` elements, if they are this PE's.
     fn next_of(&mut self, pe: usize, len: usize) -> Option<&[T]> {
         let at = self.consumed;
@@ -137,7 +138,7 @@ impl<'c> Transfer<'c> {
                 unsafe { Ok(worker.lane_put(call, via, target, LocalBuffer::read(&word))?) }
             }
             AccessPath::Staged(_) => Err(Error::GpuMemory {
-                call: call,
+                call,
                 offset: slot.offset(),
             }),
         }

@@ -58,6 +58,12 @@ impl Group {
         }
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// This PE's number in the team.
     #[inline]
     pub fn me(&self) -> usize {

@@ -26,7 +26,7 @@ pub struct Worker {
     pub untracked_stores: Option<Arc<AtomicBool>>,
     /// Dropped before the engine: the default worker has left its lanes there.
     pub state: Box<WorkerState>,
-    /// What it shares with the PE's other workers.
+    /// The state that it shares with the PE's other workers.
     pub engine: Arc<Engine>,
 }
 

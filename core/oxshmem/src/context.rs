@@ -132,7 +132,7 @@ impl fmt::Debug for Context<'_> {
         f.debug_struct("Context")
             .field("number", &self.worker.state.number)
             .field("pe", &self.me)
-            .field("pes", &self.worker.peers.len())
+            .field("pes", &self.worker.peers.n_pes())
             .finish_non_exhaustive()
     }
 }
@@ -243,7 +243,7 @@ impl<'w> Context<'w> {
     #[inline]
     #[must_use]
     pub fn n_pes(&self) -> usize {
-        self.worker.peers.len()
+        self.worker.peers.n_pes()
     }
 
     /// The number in the world of a PE of this context's.

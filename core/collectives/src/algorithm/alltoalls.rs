@@ -119,7 +119,7 @@ impl CollectiveCall<'_> {
         });
         self.arrive(written)?;
         let mine = packed.range(bytes / members * me..bytes / members * (me + 1))?;
-        let mut prefetched = Prefetched::new();
+        let mut prefetched = Prefetched::default();
         for (rank, block) in blocks.chunks_mut(count.max(1)).enumerate() {
             let rest = (rank..members).map(|rank| self.pe(rank));
             let (block, first) = (bytemuck::cast_slice_mut(block), (self.pe(rank), rest));

@@ -192,7 +192,7 @@ impl CollectiveCall<'_> {
         } else {
             worker.engine.own_len() as u64
         };
-        let mut prefetched = Prefetched::new();
+        let mut prefetched = Prefetched::default();
         (0..members)
             .map(|rank| {
                 if rank == me {

@@ -91,7 +91,7 @@ impl<T: Reducible> FoldBuffers<T> {
         mut write: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let max = self.values.len().max(1);
-        let mut prefetched = Prefetched::new();
+        let mut prefetched = Prefetched::default();
         for at in (0..from.len()).step_by(max) {
             let end = from.len().min(at + max);
             let part = from.range(at..end)?;

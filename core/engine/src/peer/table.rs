@@ -172,7 +172,7 @@ impl PeerTable {
 
     /// Number of PEs.
     #[inline(always)]
-    pub fn len(&self) -> usize {
+    pub fn n_pes(&self) -> usize {
         self.count
     }
 

@@ -4,7 +4,7 @@
 //! else the data goes through a private buffer, and this PE's own GPU copies.
 
 use bytemuck::Pod;
-use oxshmem_cuda::cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
+use oxshmem_cuda::cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use oxshmem_cuda::{DevicePtr, Stream, interop};
 use oxshmem_engine::lane::endpoint::Endpoint;
 use oxshmem_engine::lane::local_buffer::LocalBuffer;

@@ -58,7 +58,7 @@ fn values_that_come_by_lanes_are_under_way_together() {
         let at_all = Arc::new(AtomicUsize::new(0));
         let (seen, calls) = (Arc::clone(&at_all), Arc::clone(asked));
         asked.after(PES - 1, move || seen.store(calls.calls(), Ordering::SeqCst));
-        let (mut values, mut prefetched) = ([0; LEN], Prefetched::new());
+        let (mut values, mut prefetched) = ([0; LEN], Prefetched::default());
         for times in 1..3 {
             for pe in 0..PES {
                 Transfer::new(&world.worker, "test").get_next(
@@ -155,7 +155,7 @@ fn m37_a_loss_leaves_nothing_that_writes_to_the_memory_of_what_was_to_come() {
                 lose(2);
                 seen.store(calls.calls(), Ordering::SeqCst);
             });
-            let (mut values, mut prefetched) = ([77; LEN], Prefetched::new());
+            let (mut values, mut prefetched) = ([77; LEN], Prefetched::default());
             let pulled = Transfer::new(&world.worker, "test").get_next(
                 &mut values,
                 x.into(),
@@ -188,7 +188,7 @@ fn m37_a_loss_leaves_nothing_that_writes_to_the_memory_of_what_was_to_come() {
 fn m37_a_wait_that_takes_too_long_leaves_nothing_that_writes_either() {
     beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
         asked.fill_after(Some(0));
-        let (mut values, mut prefetched) = ([77; LEN], Prefetched::new());
+        let (mut values, mut prefetched) = ([77; LEN], Prefetched::default());
         let pulled = Transfer::new(&world.worker, "test").get_next(
             &mut values,
             x.into(),
