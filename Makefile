@@ -7,7 +7,7 @@ BIN := $(TARGET)/release
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
-	@echo "make test   every test, with the time of each stage (20 minutes on 2 cores at most)"
+	@echo "make test   every test, with the time of each stage (budget: 20 minutes on 2 cores)"
 	@echo "make lint   rustfmt, layers, clippy, documentation, licences"
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
