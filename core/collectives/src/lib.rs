@@ -23,6 +23,10 @@
 //!
 //! It is for the crate `oxshmem` alone, which checks the arguments of users' calls.
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "readers of these pages read the source, too"
+)]
 #![deny(
     clippy::print_stderr,
     clippy::print_stdout,

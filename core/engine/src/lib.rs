@@ -23,6 +23,10 @@
 //! no handle, no type and no team, reads no environment variable, and names no transport. Its functions trust their
 //! callers as modules of one crate do; the checks that they rely on are named at each.
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "readers of these pages read the source, too"
+)]
 #![deny(
     clippy::print_stderr,
     clippy::print_stdout,

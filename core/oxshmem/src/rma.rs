@@ -1,6 +1,6 @@
 //! Put and get, contiguous and strided. All calls follow M3 to M7, M15 and M16.
 //!
-//! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`crate::lane`).
+//! Stores to a mapped peer and loads from it are inlined here; all other peers are reached by lanes (`oxshmem_engine::lane`).
 
 use bytemuck::Pod;
 use oxshmem_engine::memory::mapped::HostMemory;

@@ -26,7 +26,7 @@ pub struct ProgressThread {
 
 impl fmt::Debug for ProgressThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service").finish_non_exhaustive()
+        f.debug_struct("ProgressThread").finish_non_exhaustive()
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct OpenRequests {
 
 impl fmt::Debug for ControlRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Questions").finish_non_exhaustive()
+        f.debug_struct("ControlRequests").finish_non_exhaustive()
     }
 }
 

@@ -187,7 +187,7 @@ pub struct StagingServer {
 
 impl fmt::Debug for StagingServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stage")
+        f.debug_struct("StagingServer")
             .field("access", &self.access)
             .finish_non_exhaustive()
     }

@@ -39,7 +39,7 @@ impl Deref for Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel")
+        f.debug_struct("Endpoint")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

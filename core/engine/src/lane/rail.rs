@@ -67,7 +67,7 @@ impl fmt::Debug for RegisteredHeap {
 
 impl fmt::Debug for Rail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("Rail")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

@@ -1,12 +1,12 @@
 //! Bytes of symmetric memory that this process can load and store: the only code of `oxshmem` that
 //! touches mapped memory.
 //!
-//! A [`Span`] is made by [`PeerTable`](crate::peer::PeerTable), which checks the range that each
+//! A [`Span`] is made by [`PeerTable`](crate::peer::table::PeerTable), which checks the range that each
 //! method here relies on. Plain accesses are relaxed atomics or the heap's copy routine, because
 //! other PEs write the same bytes.
 //!
 //! Ordered accesses are written over the trait [`HostMemory`], which a [`Span`] implements by the
-//! processor's instructions and a [`Simulated`](crate::simulated::Simulated) span by a simulation of a
+//! processor's instructions and a [`Simulated`](crate::memory::simulated::Simulated) span by a simulation of a
 //! weak processor, so that the litmus programs judge the orders that are compiled in.
 
 use std::marker::PhantomData;

@@ -1,6 +1,6 @@
 //! Posting operations on a context's endpoints, and waiting for their completions.
 //!
-//! Posting never blocks: a full lane is progressed and tried again under the waiting rules of [`crate::wait`].
+//! Posting never blocks: a full lane is progressed and tried again under the waiting rules of [`crate::progress`].
 
 use oxshmem_transport::{Op, Status};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 /// An order that the library inserts where the contract needs one: a processor's fence or ordered
 /// access, a lane's flush, a drain, a GPU's flush.
 ///
-/// The mutation check disables each in turn ([`Builder::disable_fence`](crate::Builder::disable_fence)) and checks
+/// The mutation check disables each in turn (`Builder::disable_fence`) and checks
 /// that a litmus program notices. That works where memory or lanes are simulated; on real memory
 /// no order is ever left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -44,7 +44,7 @@ struct ContextTable {
 
 impl fmt::Debug for Liveness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Losses").finish_non_exhaustive()
+        f.debug_struct("Liveness").finish_non_exhaustive()
     }
 }
 

@@ -47,7 +47,7 @@ const NO_PEER: u32 = u32::MAX;
 const ANY_PEER: u32 = NO_PEER - 1;
 impl fmt::Debug for PeerTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peers")
+        f.debug_struct("PeerTable")
             .field("count", &self.count)
             .finish_non_exhaustive()
     }

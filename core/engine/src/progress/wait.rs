@@ -1,6 +1,6 @@
 //! The wait loop: spin, then yield, then sleep, with progress, and an error for the wait on a lost PE.
 //!
-//! The library's own words end a wait by an [unpark](crate::park); users' words, which plain stores,
+//! The library's own words end a wait by an [unpark](super::park); users' words, which plain stores,
 //! NICs and GPUs change without one, are polled between sleeps of 50 µs to 1 ms. The spin budget is
 //! zero when PEs outnumber the CPUs they may use.
 
