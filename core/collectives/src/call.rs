@@ -292,6 +292,7 @@ impl SyncArea {
         info: CallInfo<'t>,
         span: Option<Span<'t>>,
     ) -> CollectiveCall<'t> {
+        worker.in_call(info.name);
         CollectiveCall {
             worker,
             area: self,
@@ -561,7 +562,7 @@ impl<'t> CollectiveCall<'t> {
                 // The lane there has failed, but perhaps not the lane back: by the bootstrap the member
                 // hears of this PE as of a lost one.
                 if !by_words || transfer.signal(slot, word, to).is_err() {
-                    let _ = worker.send("give_up", to, &Message::Disconnect);
+                    let _ = worker.send(to, &Message::Disconnect);
                 }
             }
         }

@@ -127,7 +127,7 @@ impl<'c> Transfer<'c> {
             return Ok(());
         }
         worker.yield_point();
-        match worker.access_path(call, OpKind::Put, slot, to)? {
+        match worker.access_path(OpKind::Put, slot, to)? {
             AccessPath::Mapped(span) => {
                 span.store_word(Width::W64, word, FenceSite::Arrive);
                 Ok(())
@@ -135,7 +135,7 @@ impl<'c> Transfer<'c> {
             AccessPath::Lane(via, target) => {
                 let word = word.to_ne_bytes();
                 // SAFETY: `word` outlives the call.
-                unsafe { Ok(worker.lane_put(call, via, target, LocalBuffer::read(&word))?) }
+                unsafe { Ok(worker.lane_put(via, target, LocalBuffer::read(&word))?) }
             }
             AccessPath::Staged(_) => Err(Error::GpuMemory {
                 call,
@@ -158,7 +158,7 @@ impl<'c> Transfer<'c> {
                 span.copy_to(into);
                 Ok(())
             }
-            None => Ok(self.worker.get_bytes(self.call, into, from, pe)?),
+            None => Ok(self.worker.get_bytes(into, from, pe)?),
         }
     }
 
@@ -192,7 +192,7 @@ impl<'c> Transfer<'c> {
         let by_lane = |pe: &usize| {
             worker.peers.span(from, *pe).is_none()
                 && matches!(
-                    worker.access_path(call, OpKind::Put, from, *pe),
+                    worker.access_path(OpKind::Put, from, *pe),
                     Ok(AccessPath::Lane(..))
                 )
         };
@@ -217,7 +217,7 @@ impl<'c> Transfer<'c> {
             }
             None => {
                 let into = bytemuck::cast_slice_mut(into);
-                Ok(worker.get_bytes(call, into, from, pe)?)
+                Ok(worker.get_bytes(into, from, pe)?)
             }
         }
     }
@@ -230,8 +230,8 @@ impl<'c> Transfer<'c> {
         let from = from.cast::<u8>()?;
         let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
         let begun = pes.iter().zip(slots).try_for_each(|(pe, slot)| {
-            let AccessPath::Lane(via, _) = worker.access_path(call, OpKind::Put, from, *pe)? else {
-                return Ok(worker.get_bytes(call, slot, from, *pe)?);
+            let AccessPath::Lane(via, _) = worker.access_path(OpKind::Put, from, *pe)? else {
+                return Ok(worker.get_bytes(slot, from, *pe)?);
             };
             // A piece that the transport accepts without registration need not be waited for at once.
             let piece = usize::try_from(via.caps.get.unregistered).unwrap_or(usize::MAX);
@@ -240,19 +240,19 @@ impl<'c> Transfer<'c> {
                 .enumerate()
                 .try_for_each(|(i, part)| {
                     let from = from.range(i * piece..i * piece + part.len())?;
-                    match worker.access_path(call, OpKind::Put, from, *pe)? {
+                    match worker.access_path(OpKind::Put, from, *pe)? {
                         // SAFETY: the memory is lent to this function, which ends only when the gets have
                         // completed or were cancelled.
                         AccessPath::Lane(via, target) => unsafe {
                             let part = LocalBuffer::at(part.as_mut_ptr(), part.len());
-                            Ok(worker.lane_get_nbi(call, via, target, part)?)
+                            Ok(worker.lane_get_nbi(via, target, part)?)
                         },
-                        _ => Ok(worker.get_bytes(call, part, from, *pe)?),
+                        _ => Ok(worker.get_bytes(part, from, *pe)?),
                     }
                 })
         });
         // Also where one could not be begun: others may be in flight.
-        let completed = begun.and(worker.quiet_lanes(call, Some(pes)).map_err(Error::from));
+        let completed = begun.and(worker.quiet_lanes(Some(pes)).map_err(Error::from));
         if let Err(error) = &completed {
             // The memory may be freed (M37).
             worker.abandon_lanes(error, Some(pes));
@@ -272,7 +272,7 @@ impl<'c> Transfer<'c> {
                 span.copy_from(from);
                 Ok(())
             }
-            None => Ok(self.worker.put_bytes(self.call, to, from, pe)?),
+            None => Ok(self.worker.put_bytes(to, from, pe)?),
         }
     }
 
@@ -281,7 +281,7 @@ impl<'c> Transfer<'c> {
         if self.worker.is_on_host(own) {
             Ok(())
         } else {
-            Ok(self.worker.make_own_gpu_visible(self.call)?)
+            Ok(self.worker.make_own_gpu_visible()?)
         }
     }
 
@@ -300,7 +300,7 @@ impl<'c> Transfer<'c> {
         }
         let path = match worker.peers.span(src, pe) {
             Some(span) => AccessPath::Mapped(HostSpan::Mapped(span)),
-            None => worker.access_path(call, OpKind::Put, src, pe)?,
+            None => worker.access_path(OpKind::Put, src, pe)?,
         };
         match path {
             AccessPath::Mapped(span) if worker.is_on_host(dst) => {
@@ -312,7 +312,7 @@ impl<'c> Transfer<'c> {
                     target: src.into(),
                     pe,
                 };
-                Ok(worker.copy_by_path(call, path, dst.into(), from, false)?)
+                Ok(worker.copy_by_path(path, dst.into(), from, false)?)
             }
         }
     }
@@ -384,12 +384,11 @@ impl<'c> Transfer<'c> {
                     .copy_chunk_from_span(HostSpan::Mapped(span), from.len(), whole);
                 return Ok(());
             }
-            match worker.access_path(call, OpKind::Put, from, pe)? {
+            match worker.access_path(OpKind::Put, from, pe)? {
                 path @ AccessPath::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
                     by_lanes.push(pe);
                     worker
                         .copy_by_path(
-                            call,
                             path,
                             dst.into(),
                             RemoteRange {
@@ -407,11 +406,7 @@ impl<'c> Transfer<'c> {
         let completed = if by_lanes.is_empty() {
             begun
         } else {
-            begun.and(
-                worker
-                    .quiet_lanes(call, Some(&by_lanes))
-                    .map_err(Error::from),
-            )
+            begun.and(worker.quiet_lanes(Some(&by_lanes)).map_err(Error::from))
         };
         completed.inspect_err(|error| worker.abandon_lanes(error, Some(&by_lanes)))
     }

@@ -40,6 +40,8 @@ pub struct WorkerState {
     pub lanes: Lanes,
     /// The entries of checked mode for its operations.
     pub entered: RefCell<Entered>,
+    /// The user's call that it is in, for errors and reports.
+    pub call: Cell<&'static str>,
     /// Whether atomics that fetch nothing are posted in batches: in a session that asks for it.
     pub batches: Cell<bool>,
 }
@@ -73,10 +75,33 @@ impl Worker {
                 number,
                 lanes,
                 entered: RefCell::default(),
+                call: Cell::new("init"),
                 batches: Cell::new(false),
             }),
             engine,
         }
+    }
+
+    /// The worker, in a user's call of this name: errors and reports of waits name it.
+    #[inline(always)]
+    pub fn in_call(&self, call: &'static str) -> &Self {
+        self.state.call.set(call);
+        self
+    }
+
+    /// The name of the user's call that the worker is in.
+    #[inline]
+    #[must_use]
+    pub fn call(&self) -> &'static str {
+        self.state.call.get()
+    }
+
+    /// Runs a part of a call that has a name of its own.
+    pub fn named<R>(&self, call: &'static str, part: impl FnOnce() -> R) -> R {
+        let outer = self.state.call.replace(call);
+        let done = part();
+        self.state.call.set(outer);
+        done
     }
 
     /// Ends the worker; `completed` says whether all that it has issued has completed.

@@ -442,7 +442,11 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self.worker.access_path(call, OpKind::Atomic, on, pe)? {
+        match self
+            .worker
+            .in_call(call)
+            .access_path(OpKind::Atomic, on, pe)?
+        {
             AccessPath::Mapped(word) => {
                 let reads_in_order = !in_flight && self.worker.ordered;
                 let site = if reads_in_order {
@@ -456,8 +460,11 @@ impl Context<'_> {
             }
             AccessPath::Lane(endpoint, remote) => Ok(self
                 .worker
-                .lane_amo(call, endpoint, remote, request, !in_flight)?),
-            AccessPath::Staged(remote) => Ok(self.worker.staged_atomic(call, remote, request)?),
+                .in_call(call)
+                .lane_amo(endpoint, remote, request, !in_flight)?),
+            AccessPath::Staged(remote) => {
+                Ok(self.worker.in_call(call).staged_atomic(remote, request)?)
+            }
         }
     }
 }

@@ -78,7 +78,10 @@ impl Context<'_> {
             target: dst.into(),
             pe,
         };
-        Ok(self.worker.copy_to(call, to, src.into(), nonblocking)?)
+        Ok(self
+            .worker
+            .in_call(call)
+            .copy_to(to, src.into(), nonblocking)?)
     }
 
     fn copy_from<T: Pod>(
@@ -109,14 +112,18 @@ impl Context<'_> {
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
-        let path = self.worker.access_path(call, OpKind::Put, src, pe)?;
+        let path = self
+            .worker
+            .in_call(call)
+            .access_path(OpKind::Put, src, pe)?;
         let from = RemoteRange {
             target: src.into(),
             pe,
         };
         Ok(self
             .worker
-            .copy_by_path(call, path, dst.into(), from, nonblocking)?)
+            .in_call(call)
+            .copy_by_path(path, dst.into(), from, nonblocking)?)
     }
 }
 

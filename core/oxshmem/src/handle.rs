@@ -62,7 +62,10 @@ impl Context<'_> {
     ) -> Result<()> {
         let target = Target::from(sym);
         let accessed = target.part(0, elements * size_of::<T>()).unwrap_or(target);
-        Ok(self.worker.guard(call, access, accessed, pe, in_flight)?)
+        Ok(self
+            .worker
+            .in_call(call)
+            .guard(access, accessed, pe, in_flight)?)
     }
 
     /// [`PeState::check_own`], of this context's world.

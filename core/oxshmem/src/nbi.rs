@@ -232,7 +232,11 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self.worker.access_path(call, OpKind::Atomic, on, pe)? {
+        match self
+            .worker
+            .in_call(call)
+            .access_path(OpKind::Atomic, on, pe)?
+        {
             AccessPath::Mapped(word) => {
                 let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
                 self.worker.peers.mark_dirty_any();
@@ -243,12 +247,15 @@ impl Context<'_> {
             // The lane writes the 4 or 8 bytes of the type.
             // SAFETY: the caller promises a writable result until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
-                Ok(self
-                    .worker
-                    .lane_amo_nbi(call, endpoint, remote, request, result.cast())?)
+                Ok(self.worker.in_call(call).lane_amo_nbi(
+                    endpoint,
+                    remote,
+                    request,
+                    result.cast(),
+                )?)
             },
             AccessPath::Staged(remote) => {
-                let old = self.worker.staged_atomic(call, remote, request)?;
+                let old = self.worker.in_call(call).staged_atomic(remote, request)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())

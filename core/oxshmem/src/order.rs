@@ -55,7 +55,7 @@ impl Context<'_> {
     #[cold]
     #[track_caller]
     fn fence_slow(&self) -> Result<()> {
-        placed(|| Ok(self.worker.fence_slow("fence")?))
+        placed(|| Ok(self.worker.in_call("fence").fence_slow()?))
     }
 
     /// Completes all of this PE's operations, nonblocking ones included: on return they have been
@@ -107,7 +107,7 @@ impl Context<'_> {
         only: Option<&[usize]>,
         stored: bool,
     ) -> Result<()> {
-        placed(|| Ok(self.worker.quiet_slow(call, only, stored)?))
+        placed(|| Ok(self.worker.in_call(call).quiet_slow(only, stored)?))
     }
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
@@ -150,7 +150,7 @@ impl Context<'_> {
         // Without operations on lanes their numbers do not matter.
         let lanes = if self.worker.is_idle() { &[] } else { pes };
         let all: Vec<usize> = lanes.iter().filter_map(|&pe| self.in_world(pe)).collect();
-        Ok(self.worker.quiet_towards("pe_quiet", &all)?)
+        Ok(self.worker.in_call("pe_quiet").quiet_towards(&all)?)
     }
 
     /// The visibility that this job has (M26): global where every PE can load and store every PE's

@@ -85,7 +85,8 @@ impl Context<'_> {
                 let source = LocalBuffer::at(source.cast(), bytes);
                 Ok(self
                     .worker
-                    .put_raw(call, dst.into(), source, pe, nonblocking)?)
+                    .in_call(call)
+                    .put_raw(dst.into(), source, pe, nonblocking)?)
             }
         })
     }
@@ -116,7 +117,8 @@ impl Context<'_> {
                 let into = LocalBuffer::at(destination.cast(), bytes);
                 Ok(self
                     .worker
-                    .get_raw(call, into, src.into(), pe, nonblocking)?)
+                    .in_call(call)
+                    .get_raw(into, src.into(), pe, nonblocking)?)
             }
         })
     }

@@ -249,7 +249,7 @@ impl Context<'_> {
             self.worker.note_own_store();
             return Ok(());
         }
-        Ok(self.worker.make_own_gpu_visible("write")?)
+        Ok(self.worker.in_call("write").make_own_gpu_visible()?)
     }
 
     /// Reads this PE's own copy: a get from itself.

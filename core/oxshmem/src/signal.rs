@@ -107,12 +107,16 @@ impl Context<'_> {
             op: signal.op,
             value: signal.value,
         };
-        match self.worker.access_path(CALL, OpKind::Put, dst, pe)? {
+        match self
+            .worker
+            .in_call(CALL)
+            .access_path(OpKind::Put, dst, pe)?
+        {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises as many readable bytes.
                 unsafe { span.copy_from_raw(source, len) };
                 self.worker.peers.mark_dirty_any();
-                Ok(self.worker.signal(CALL, signal, pe)?)
+                Ok(self.worker.in_call(CALL).signal(signal, pe)?)
             }
             // SAFETY: the caller promises a readable source; a nonblocking call's, beyond the inline limit, until a quiet
             // has waited for the lane's completion.
@@ -128,8 +132,8 @@ impl Context<'_> {
             // The data is in place when `staged_put` returns.
             // SAFETY: the caller promises as many readable bytes.
             AccessPath::Staged(remote) => unsafe {
-                self.worker.staged_put(CALL, remote, source, len)?;
-                Ok(self.worker.signal(CALL, signal, pe)?)
+                self.worker.in_call(CALL).staged_put(remote, source, len)?;
+                Ok(self.worker.in_call(CALL).signal(signal, pe)?)
             },
         }
     }

@@ -159,7 +159,8 @@ impl Context<'_> {
                         let (from, bytes) = (from.cast(), to.bytes());
                         let source = LocalBuffer::at(from, bytes);
                         self.worker
-                            .put_raw(call, to.into(), source, in_world, false)?;
+                            .in_call(call)
+                            .put_raw(to.into(), source, in_world, false)?;
                     }
                 }
             }

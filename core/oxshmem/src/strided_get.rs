@@ -43,7 +43,7 @@ impl Context<'_> {
                 unsafe { self.get_block(call, into, from, pe, last, &mut in_flight) }
             };
             result = match before {
-                Some(endpoint) => self.worker.lending(LanePeer { call, endpoint, pe }, get),
+                Some(endpoint) => self.worker.lending(LanePeer { endpoint, pe }, get),
                 None => get(),
             };
             if result.is_err() {
@@ -56,7 +56,7 @@ impl Context<'_> {
                 let is_lost =
                     matches!(&result, Err(Error::PeerLost { pe: lost, .. }) if *lost == pe);
                 if let Err(error) = &result {
-                    let peer = LanePeer { call, endpoint, pe };
+                    let peer = LanePeer { endpoint, pe };
                     self.worker.cancel_in_flight(peer, error, is_lost);
                 }
             }
@@ -82,9 +82,13 @@ impl Context<'_> {
         self.worker.yield_point();
         self.guard(call, Access::Get, from, from.len(), pe, false)?;
         self.count(Kind::Get, from, from.bytes(), pe);
-        match self.worker.access_path(call, OpKind::Put, from, pe)? {
+        match self
+            .worker
+            .in_call(call)
+            .access_path(OpKind::Put, from, pe)?
+        {
             AccessPath::Lane(endpoint, remote) if !last && !from.is_empty() => {
-                let peer = LanePeer { call, endpoint, pe };
+                let peer = LanePeer { endpoint, pe };
                 let destination = LocalBuffer::at(into, from.bytes());
                 // SAFETY: the caller waits for a later block's completion, or has the lane dropped,
                 // while the bytes are writable.
@@ -96,7 +100,10 @@ impl Context<'_> {
             // SAFETY: the caller's promise.
             _ => unsafe {
                 let into = LocalBuffer::at(into, from.bytes());
-                Ok(self.worker.get_raw(call, into, from.into(), pe, false)?)
+                Ok(self
+                    .worker
+                    .in_call(call)
+                    .get_raw(into, from.into(), pe, false)?)
             },
         }
     }

@@ -248,7 +248,7 @@ impl World {
         // The words of that arrival itself may be on their way still.
         let drained = match self.worker.is_idle() {
             true => Ok(()),
-            false => self.worker.drain_lanes("finalize"),
+            false => self.worker.in_call("finalize").drain_lanes(),
         };
         self.inner.stranded.set(drained.is_err());
         self.end_stats();

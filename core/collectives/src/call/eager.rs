@@ -341,7 +341,7 @@ impl CollectiveCall<'_> {
         if let Some(span) = worker.peers.span(word, pe) {
             return Ok(Some(HostSpan::Mapped(span)));
         }
-        match worker.access_path(self.info.name, OpKind::Put, word, pe)? {
+        match worker.access_path(OpKind::Put, word, pe)? {
             AccessPath::Mapped(span) => Ok(Some(span)),
             _ => Ok(None),
         }

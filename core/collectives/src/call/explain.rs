@@ -229,7 +229,7 @@ fn read_part(
 ) -> Result<usize> {
     let Transfer { worker, call } = transfer;
     let mut header = [0; HEADER];
-    worker.get_bytes(call, &mut header, scratch, pe)?;
+    worker.get_bytes(&mut header, scratch, pe)?;
     let len = match u64::from_ne_bytes(header) {
         len if len <= MAX_BYTES => len as usize,
         len => {
@@ -244,7 +244,7 @@ fn read_part(
     if let Some(part) = bytes.get_mut(start..)
         && !part.is_empty()
     {
-        worker.get_bytes(call, part, scratch.range(HEADER..)?, pe)?;
+        worker.get_bytes(part, scratch.range(HEADER..)?, pe)?;
     }
     Ok(len)
 }

@@ -65,6 +65,7 @@ impl<'m> Agreement<'m> {
             .and(set.stride as u64)
             .and(set.size as u64)
             .and(number);
+        worker.in_call(CALL);
         Agreement {
             worker,
             area,
@@ -124,7 +125,7 @@ impl<'m> Agreement<'m> {
         }
         for pe in self.members.pes().filter(|pe| *pe != worker.engine.me) {
             // A PE that is gone waits for nothing.
-            let _ = worker.send(CALL, pe, &Message::Disconnect);
+            let _ = worker.send(pe, &Message::Disconnect);
         }
     }
 

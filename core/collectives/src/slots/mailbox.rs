@@ -141,13 +141,8 @@ impl Mailbox {
     ) -> Result<()> {
         let entry = self.entry(worker.engine.me)?;
         let words = [&[message.tag], words].concat();
-        worker.put_bytes(
-            message.call,
-            entry.message,
-            bytemuck::cast_slice(&words),
-            to,
-        )?;
-        worker.quiet_towards(message.call, &[to])?;
+        worker.put_bytes(entry.message, bytemuck::cast_slice(&words), to)?;
+        worker.quiet_towards(&[to])?;
         // As the library's other words: a PE that waits for one which is lost with its lane is told so.
         Transfer::new(worker, message.call).signal(entry.arrived, number, to)
     }

@@ -46,8 +46,6 @@ impl RemoteTarget {
 /// One PE as one call reaches it by a lane.
 #[derive(Clone, Copy, Debug)]
 pub struct LanePeer<'e> {
-    /// The name of the call, for errors and reports.
-    pub call: &'static str,
     /// The endpoint.
     pub endpoint: &'e Endpoint,
     /// The PE, by its number in the world.

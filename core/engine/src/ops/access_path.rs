@@ -29,7 +29,6 @@ impl Worker {
     /// checked both.
     pub fn access_path(
         &self,
-        call: &'static str,
         op: OpKind,
         target: impl Into<Target>,
         pe: usize,
@@ -38,10 +37,13 @@ impl Worker {
         // Pairs with the Release in Liveness::mark_lost: a null base implies that the flag is visible.
         fence(Ordering::Acquire);
         if self.engine.liveness.is_lost(pe) {
-            return Err(Error::PeerLost { call, pe });
+            return Err(Error::PeerLost {
+                call: self.call(),
+                pe,
+            });
         }
         let Some(kind) = target.kind_in(self.tag) else {
-            return Err(Error::Foreign { call });
+            return Err(Error::Foreign { call: self.call() });
         };
         let paths = self.engine.routes.paths_to(pe);
         let nic = op == OpKind::Atomic && target.is_nic();
@@ -85,15 +87,15 @@ impl Worker {
         let transport = path.transport();
         match transport.and_then(|index| self.state.lanes.endpoints.get(index)) {
             Some(endpoint) => Ok(AccessPath::Lane(endpoint, remote)),
-            None => Err(self.unreachable(call, op, kind, pe)),
+            None => Err(self.unreachable(op, kind, pe)),
         }
     }
 
     /// The error of an object that no path leads to.
     #[cold]
-    fn unreachable(&self, call: &'static str, op: OpKind, kind: MemoryKind, pe: usize) -> Error {
+    fn unreachable(&self, op: OpKind, kind: MemoryKind, pe: usize) -> Error {
         Error::Unreachable {
-            call,
+            call: self.call(),
             from: self.engine.me,
             pe,
             why: match (kind, op) {

@@ -72,7 +72,7 @@ impl Worker {
         if !fetching {
             return Ok(0);
         }
-        if let Err(error) = self.await_reply_to(peer.call, sent) {
+        if let Err(error) = self.await_reply_to(sent) {
             self.cancel_messages();
             return Err(error);
         }
@@ -83,10 +83,10 @@ impl Worker {
     }
 
     /// Waits until all messages of this context to a PE have their replies.
-    pub(crate) fn await_replies(&self, call: &'static str, pe: usize) -> Result<()> {
+    pub(crate) fn await_replies(&self, pe: usize) -> Result<()> {
         let sent = self.engine.pending_replies.of_context(self.state.number);
         for sent in sent.into_iter().filter(|sent| sent.pe == pe) {
-            self.await_reply_to(call, sent)?;
+            self.await_reply_to(sent)?;
             self.engine.pending_replies.free(sent);
         }
         Ok(())
@@ -135,11 +135,10 @@ impl Worker {
 
     /// Claims a slot for a message to a PE; waits for a free one.
     pub fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
-        let call = peer.call;
         loop {
             match self.try_claim_slot(peer, fetching)? {
                 SlotState::Free(sent) => return Ok(sent),
-                SlotState::After(sent) => match self.await_reply_to(call, sent) {
+                SlotState::After(sent) => match self.await_reply_to(sent) {
                     Ok(()) => self.engine.pending_replies.free(sent),
                     // A quiet reports the PE's loss or the lane's failure.
                     Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => {
@@ -154,11 +153,14 @@ impl Worker {
                     }
                 }
                 SlotState::Lost(lost) if !self.engine.liveness.is_acknowledged(lost) => {
-                    return Err(Error::PeerLost { call, pe: lost });
+                    return Err(Error::PeerLost {
+                        call: self.call(),
+                        pe: lost,
+                    });
                 }
                 SlotState::Lost(_) => {
                     return Err(Error::LaneFailed {
-                        call,
+                        call: self.call(),
                         transport: peer.endpoint.name,
                         why: format!(
                             "all {SLOTS} messages that may be unanswered at once are other contexts', to \
@@ -177,7 +179,7 @@ impl Worker {
             (WaitedFor::Me, what.into())
         };
         let reason = WaitReason {
-            call: peer.call,
+            call: self.call(),
             needs: WaitsOn::Pe(peer.pe),
             describe: &describe,
         };
@@ -236,14 +238,14 @@ impl Worker {
         }
     }
 
-    fn await_reply_to(&self, call: &'static str, sent: PendingReply) -> Result<()> {
+    fn await_reply_to(&self, sent: PendingReply) -> Result<()> {
         let PendingReply { number, pe, .. } = sent;
         let describe = || {
             let what = format!("its answer to active message {number}");
             (WaitedFor::Lane(pe), what)
         };
         let reason = WaitReason {
-            call,
+            call: self.call(),
             needs: WaitsOn::Pe(pe),
             describe: &describe,
         };
@@ -251,7 +253,7 @@ impl Worker {
         let Some(endpoint) = lanes.endpoints.get(sent.transport) else {
             return Ok(());
         };
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         let words = self.reply_words(sent);
         let replied = self.own(words).part(8, 8);
         let mut probe_at = None;
@@ -278,7 +280,7 @@ impl Worker {
             let why = endpoint.lane_failure();
             let why = why.or_else(|| endpoint.failure_towards(pe))?;
             self.notify_stranded_peers(endpoint);
-            Some(Err(endpoint.failed(call, why)))
+            Some(Err(endpoint.failed(self.call(), why)))
         })??;
         // Later accesses come after those of the target's CPU.
         fence(Ordering::Acquire);

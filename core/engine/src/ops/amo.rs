@@ -40,14 +40,13 @@ impl Worker {
     /// quiet. An operation that the transport lacks is made of compare-swap, if that is of the same level (M29).
     pub fn lane_amo(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         request: AtomicRequest,
         fetching: bool,
     ) -> Result<u64> {
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         if remote.atomics == AtomicsBy::TargetCpu {
             return self.message_atomic(peer, remote, request, fetching);
         }
@@ -69,7 +68,7 @@ impl Worker {
         }
         if !is_native(caps, remote, AtomicOp::CompareSwap, width) {
             return Err(Error::Unsupported {
-                call,
+                call: self.call(),
                 transport: endpoint.name,
                 pe,
                 what: format!(
@@ -179,14 +178,13 @@ impl Worker {
     /// dropped.
     pub unsafe fn lane_amo_nbi(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         request: AtomicRequest,
         result: *mut u8,
     ) -> Result<()> {
         if !is_native(&endpoint.caps, remote, request.op, request.width) {
-            let old = self.lane_amo(call, endpoint, remote, request, true)?;
+            let old = self.lane_amo(endpoint, remote, request, true)?;
             match request.width {
                 // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.
                 Width::W32 => unsafe { result.cast::<u32>().write_unaligned(old as u32) },
@@ -196,7 +194,7 @@ impl Worker {
             return Ok(());
         }
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         let result = Some(FetchInto {
             addr: result,
             until: Until::Posted,

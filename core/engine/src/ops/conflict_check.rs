@@ -61,14 +61,7 @@ impl TableSlot {
 impl Worker {
     /// Refuses an access that conflicts with one in flight; enters it if `in_flight` says that it
     /// outlasts its call. Nothing outside checked mode.
-    pub fn guard(
-        &self,
-        call: &'static str,
-        access: Access,
-        target: Target,
-        pe: usize,
-        in_flight: bool,
-    ) -> Result<()> {
+    pub fn guard(&self, access: Access, target: Target, pe: usize, in_flight: bool) -> Result<()> {
         let Some(table) = self.engine.shadow else {
             return Ok(());
         };
@@ -83,7 +76,7 @@ impl Worker {
         };
         let (first, last) = (start / WORD + apart, (start + bytes - 1) / WORD + apart);
         for word in first..=last.min(first + LONGEST - 1) {
-            self.guard_word(table, call, access, word, pe, in_flight)?;
+            self.guard_word(table, access, word, pe, in_flight)?;
         }
         Ok(())
     }
@@ -91,7 +84,6 @@ impl Worker {
     fn guard_word(
         &self,
         table: Target,
-        call: &'static str,
         access: Access,
         word: u64,
         pe: usize,
@@ -119,7 +111,7 @@ impl Worker {
                     || entry.origin() == Entry::origin_bits(me)
                     || self.is_gone(entry.origin());
                 if !together {
-                    return Err(self.conflict(call, access, entry, pe));
+                    return Err(self.conflict(access, entry, pe));
                 }
                 if !in_flight || entry.access() != number {
                     return Ok(());
@@ -187,26 +179,29 @@ impl Worker {
     }
 
     fn slot_atomic(&self, at: TableSlot, request: AtomicRequest) -> Result<u64> {
-        match self.access_path(CALL, OpKind::Atomic, at.word()?, at.pe)? {
-            AccessPath::Mapped(word) => {
-                let operands = request.operands();
-                Ok(word.rmw_word(Width::W64, request.op, operands, FenceSite::Read))
+        // Its errors are not of the access that is checked.
+        self.named(CALL, || {
+            match self.access_path(OpKind::Atomic, at.word()?, at.pe)? {
+                AccessPath::Mapped(word) => {
+                    let operands = request.operands();
+                    Ok(word.rmw_word(Width::W64, request.op, operands, FenceSite::Read))
+                }
+                AccessPath::Lane(endpoint, remote) => {
+                    self.lane_amo(endpoint, remote, request, true)
+                }
+                AccessPath::Staged(remote) => self.staged_atomic(remote, request),
             }
-            AccessPath::Lane(endpoint, remote) => {
-                self.lane_amo(CALL, endpoint, remote, request, true)
-            }
-            AccessPath::Staged(remote) => self.staged_atomic(CALL, remote, request),
-        }
+        })
     }
 
     #[cold]
-    fn conflict(&self, call: &'static str, access: Access, entry: Entry, pe: usize) -> Error {
+    fn conflict(&self, access: Access, entry: Entry, pe: usize) -> Error {
         let by = match entry.origin() {
             Entry::MANY => "several PEs".into(),
             origin => format!("PE {origin}"),
         };
         Error::Conflict {
-            call,
+            call: self.call(),
             what: format!(
                 "{} of PE {} on the 4 bytes at offset {} of PE {pe} meets {} by {by}, which no \
                  fence, quiet or barrier has ordered yet; separate them, or use one kind of access",

@@ -11,23 +11,26 @@ impl Worker {
     /// Connects a lane with a PE, whose bootstrap's service replies.
     #[cold]
     pub(crate) fn connect(&self, peer: LanePeer<'_>) -> Result<()> {
-        let LanePeer { call, pe, .. } = peer;
+        let LanePeer { pe, .. } = peer;
         self.try_connect(peer).map_err(|error| match error {
             // A PE that is about to end refuses; and the reply of one that has ended meanwhile fits nothing
             // any more.
             Error::Transport(_) | Error::FailedElsewhere { .. }
                 if pe != self.engine.me && self.exit_was_reported(pe) =>
             {
-                Error::PeerLost { call, pe }
+                Error::PeerLost {
+                    call: self.call(),
+                    pe,
+                }
             }
-            Error::Transport(error) => self.refusal(call, pe, error),
+            Error::Transport(error) => self.refusal(pe, error),
             error => error,
         })
     }
 
     fn try_connect(&self, peer: LanePeer<'_>) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
-        let address = endpoint.local_address(call, pe)?;
+        let LanePeer { endpoint, pe } = peer;
+        let address = endpoint.local_address(self.call(), pe)?;
         let reply = if pe == self.engine.me {
             endpoint.domain.accept(Pe(pe as u32), &address)?
         } else {
@@ -36,8 +39,8 @@ impl Worker {
                 endpoint: address,
             };
             let what = format!("its answer to a {} lane", endpoint.name);
-            self.call(call, pe, request, &what)?
+            self.call_peer(pe, request, &what)?
         };
-        endpoint.connect(call, pe, &reply)
+        endpoint.connect(self.call(), pe, &reply)
     }
 }

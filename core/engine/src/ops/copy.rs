@@ -47,15 +47,9 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of the path to the PE, or its loss.
-    pub fn put_bytes(
-        &self,
-        call: &'static str,
-        dst: impl Into<Target>,
-        bytes: &[u8],
-        pe: usize,
-    ) -> Result<()> {
+    pub fn put_bytes(&self, dst: impl Into<Target>, bytes: &[u8], pe: usize) -> Result<()> {
         // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.put_raw(call, dst.into(), LocalBuffer::read(bytes), pe, false) }
+        unsafe { self.put_raw(dst.into(), LocalBuffer::read(bytes), pe, false) }
     }
 
     /// Gets bytes from a PE. Returns when they have arrived (M16).
@@ -63,16 +57,10 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of the path to the PE, or its loss.
-    pub fn get_bytes(
-        &self,
-        call: &'static str,
-        bytes: &mut [u8],
-        src: impl Into<Target>,
-        pe: usize,
-    ) -> Result<()> {
+    pub fn get_bytes(&self, bytes: &mut [u8], src: impl Into<Target>, pe: usize) -> Result<()> {
         let into = LocalBuffer::at(bytes.as_mut_ptr(), bytes.len());
         // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.get_raw(call, into, src.into(), pe, false) }
+        unsafe { self.get_raw(into, src.into(), pe, false) }
     }
 
     /// Puts bytes to a PE; a `nonblocking` put is completed by the next quiet.
@@ -86,13 +74,12 @@ impl Worker {
     /// The failure of the path to the PE, or its loss.
     pub unsafe fn put_raw(
         &self,
-        call: &'static str,
         dst: Target,
         source: LocalBuffer,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, dst, pe)? {
+        match self.access_path(OpKind::Put, dst, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises as many readable bytes.
                 unsafe { span.copy_from_raw(source.as_ptr(), source.len) };
@@ -102,15 +89,15 @@ impl Worker {
             // SAFETY: the caller's promise.
             AccessPath::Lane(endpoint, remote) => unsafe {
                 if nonblocking {
-                    self.lane_put_nbi(call, endpoint, remote, source)
+                    self.lane_put_nbi(endpoint, remote, source)
                 } else {
-                    self.lane_put(call, endpoint, remote, source)
+                    self.lane_put(endpoint, remote, source)
                 }
             },
             // A nonblocking put may block here.
             // SAFETY: the caller promises as many readable bytes.
             AccessPath::Staged(remote) => unsafe {
-                self.staged_put(call, remote, source.as_ptr(), source.len)
+                self.staged_put(remote, source.as_ptr(), source.len)
             },
         }
     }
@@ -126,13 +113,12 @@ impl Worker {
     /// The failure of the path to the PE, or its loss.
     pub unsafe fn get_raw(
         &self,
-        call: &'static str,
         destination: LocalBuffer,
         src: Target,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, src, pe)? {
+        match self.access_path(OpKind::Put, src, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller promises as many writable bytes.
                 unsafe { span.copy_to_raw(destination.as_ptr(), destination.len) };
@@ -144,14 +130,14 @@ impl Worker {
             // SAFETY: the caller's promise.
             AccessPath::Lane(endpoint, remote) => unsafe {
                 if nonblocking {
-                    self.lane_get_nbi(call, endpoint, remote, destination)
+                    self.lane_get_nbi(endpoint, remote, destination)
                 } else {
-                    self.lane_get(call, endpoint, remote, destination)
+                    self.lane_get(endpoint, remote, destination)
                 }
             },
             // SAFETY: the caller promises as many writable bytes.
             AccessPath::Staged(remote) => unsafe {
-                self.staged_get(call, remote, destination.as_ptr(), destination.len)
+                self.staged_get(remote, destination.as_ptr(), destination.len)
             },
         }
     }
@@ -168,16 +154,10 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of the path to the PE, or its loss.
-    pub fn copy_to(
-        &self,
-        call: &'static str,
-        to: RemoteRange,
-        src: Target,
-        nonblocking: bool,
-    ) -> Result<()> {
+    pub fn copy_to(&self, to: RemoteRange, src: Target, nonblocking: bool) -> Result<()> {
         let on_host = self.is_on_host(src);
         let from = LocalBuffer::at(self.local_address(src), src.len());
-        match self.access_path(call, OpKind::Put, to.target, to.pe)? {
+        match self.access_path(OpKind::Put, to.target, to.pe)? {
             AccessPath::Mapped(span) if on_host => {
                 span.copy_from_span(self.own(src), src.len());
                 self.peers.mark_dirty_any();
@@ -187,18 +167,18 @@ impl Worker {
             // read, and which stays mapped as long as the world.
             AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
                 if nonblocking {
-                    self.lane_put_nbi(call, endpoint, remote, from)
+                    self.lane_put_nbi(endpoint, remote, from)
                 } else {
-                    self.lane_put(call, endpoint, remote, from)
+                    self.lane_put(endpoint, remote, from)
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
             AccessPath::Staged(remote) if on_host => unsafe {
-                self.staged_put(call, remote, from.as_ptr(), from.len)
+                self.staged_put(remote, from.as_ptr(), from.len)
             },
             _ => {
                 let pe = self.engine.me;
-                self.copy_via_host(call, to, RemoteRange { target: src, pe })
+                self.copy_via_host(to, RemoteRange { target: src, pe })
             }
         }
     }
@@ -210,7 +190,6 @@ impl Worker {
     /// The failure of the path to the PE, or its loss.
     pub fn copy_by_path(
         &self,
-        call: &'static str,
         path: AccessPath<'_>,
         dst: Target,
         from: RemoteRange,
@@ -230,40 +209,40 @@ impl Worker {
             // write, and which stays mapped as long as the world.
             AccessPath::Lane(endpoint, remote) if on_host || endpoint.carries_gpu() => unsafe {
                 if nonblocking {
-                    self.lane_get_nbi(call, endpoint, remote, into)
+                    self.lane_get_nbi(endpoint, remote, into)
                 } else {
-                    self.lane_get(call, endpoint, remote, into)
+                    self.lane_get(endpoint, remote, into)
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
             AccessPath::Staged(remote) if on_host => unsafe {
-                self.staged_get(call, remote, into.as_ptr(), into.len)
+                self.staged_get(remote, into.as_ptr(), into.len)
             },
             _ => {
                 let pe = self.engine.me;
-                self.copy_via_host(call, RemoteRange { target: dst, pe }, from)
+                self.copy_via_host(RemoteRange { target: dst, pe }, from)
             }
         }
     }
 
     /// Copies between two ranges of one length, one of them this PE's own, that no single operation connects.
     #[cold]
-    fn copy_via_host(&self, call: &'static str, to: RemoteRange, from: RemoteRange) -> Result<()> {
+    fn copy_via_host(&self, to: RemoteRange, from: RemoteRange) -> Result<()> {
         let part_of = |whole: Target, at: usize, len: usize| whole.part(at, len).unwrap_or(whole);
         via_host(
             from.target.len(),
             |at, part| {
                 let src = part_of(from.target, at, part.len());
-                self.get_bytes(call, part, src, from.pe)
+                self.get_bytes(part, src, from.pe)
             },
             |at, part| {
                 let dst = part_of(to.target, at, part.len());
-                self.put_bytes(call, dst, part, to.pe)
+                self.put_bytes(dst, part, to.pe)
             },
         )?;
         // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
         if to.pe == self.engine.me && !self.is_on_host(to.target) {
-            self.make_own_gpu_visible(call)
+            self.make_own_gpu_visible()
         } else {
             Ok(())
         }

@@ -111,21 +111,19 @@ impl Worker {
     pub(crate) fn failure_of(&self, peer: LanePeer<'_>) -> Option<Error> {
         let why = peer.endpoint.failure_towards(peer.pe)?;
         self.notify_stranded_peers(peer.endpoint);
-        Some(peer.endpoint.failed(peer.call, why))
+        Some(peer.endpoint.failed(self.call(), why))
     }
 
     /// The error of an operation that a transport has refused towards a PE.
     #[cold]
-    pub(crate) fn refusal(
-        &self,
-        call: &'static str,
-        pe: usize,
-        error: oxshmem_transport::Error,
-    ) -> Error {
+    pub(crate) fn refusal(&self, pe: usize, error: oxshmem_transport::Error) -> Error {
         match error {
             oxshmem_transport::Error::PeerLost { .. } => {
                 self.report_unreachable(pe);
-                Error::PeerLost { call, pe }
+                Error::PeerLost {
+                    call: self.call(),
+                    pe,
+                }
             }
             error => error.into(),
         }
@@ -138,18 +136,14 @@ impl Worker {
         let stranded = endpoint.undelivered_peers().into_iter();
         for pe in stranded.filter(|pe| *pe != self.engine.me) {
             // A PE that is gone waits for nothing.
-            let _ = self.send("progress", pe, &Message::Disconnect);
+            let _ = self.send(pe, &Message::Disconnect);
         }
     }
 
     /// The reason why a collective call that needs these PEs cannot complete: operations to one of them, the
     /// call's own words perhaps, are in flight on a connection that has failed.
     #[cold]
-    pub(crate) fn blocked_by_failed_lane(
-        &self,
-        call: &'static str,
-        needs: WaitsOn<'_>,
-    ) -> Option<Error> {
+    pub(crate) fn blocked_by_failed_lane(&self, needs: WaitsOn<'_>) -> Option<Error> {
         let liveness = &self.engine.liveness;
         let needed = |pe: usize| match needs {
             WaitsOn::Members(members) => members.rank_of(pe).is_some(),
@@ -162,9 +156,12 @@ impl Worker {
             endpoints.find_map(|endpoint| Some((endpoint, endpoint.stranded_peer(needed)?)))?;
         // Its exit may be the reason.
         Some(if self.exit_was_reported(pe) {
-            Error::PeerLost { call, pe }
+            Error::PeerLost {
+                call: self.call(),
+                pe,
+            }
         } else {
-            endpoint.failed(call, why)
+            endpoint.failed(self.call(), why)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::worker::Worker;
 
 impl Worker {
     /// Fence for lanes (M17), as [`fence_plan`] decides.
-    pub(crate) fn fence_lanes(&self, call: &'static str) -> Result<()> {
+    pub(crate) fn fence_lanes(&self) -> Result<()> {
         self.forget_lost();
         let lanes = &self.state.lanes;
         let stores_to_mapped = self.engine.simulation.is_some() || !self.engine.is_checked;
@@ -26,7 +26,7 @@ impl Worker {
                     FenceAction::Nothing => {}
                     FenceAction::Flush(site) => {
                         if self.inserts(site) {
-                            self.flush(LanePeer { call, endpoint, pe })?;
+                            self.flush(LanePeer { endpoint, pe })?;
                         }
                     }
                     FenceAction::MarkFenced(site) => {
@@ -42,7 +42,7 @@ impl Worker {
     }
 
     /// Quiet for lanes, towards `only` or all.
-    pub fn quiet_lanes(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+    pub fn quiet_lanes(&self, only: Option<&[usize]>) -> Result<()> {
         self.forget_lost();
         let lanes = &self.state.lanes;
         let mut first = Ok(());
@@ -51,7 +51,7 @@ impl Worker {
                 if only.is_some_and(|list| !list.contains(&pe)) {
                     continue;
                 }
-                let peer = LanePeer { call, endpoint, pe };
+                let peer = LanePeer { endpoint, pe };
                 if !self.inserts(FenceSite::QuietLane) {
                     self.complete_without_flush(peer)?;
                     continue;
@@ -65,11 +65,11 @@ impl Worker {
             }
             while let Some(pe) = endpoint.cancelled_fetch(only) {
                 endpoint.failure_was_reported(pe);
-                first = first.and(Err(self.fetch_failure(LanePeer { call, endpoint, pe })));
+                first = first.and(Err(self.fetch_failure(LanePeer { endpoint, pe })));
             }
         }
         if self.ordered && self.inserts(FenceSite::QuietGpu) {
-            let flushed = self.flush_gpus(call, only);
+            let flushed = self.flush_gpus(only);
             first = first.and(flushed);
         }
         if lanes.gpu_gets_in_flight.get() {
@@ -86,16 +86,19 @@ impl Worker {
     /// The error of data that were to arrive from a PE and whose operation was cancelled.
     #[cold]
     fn fetch_failure(&self, peer: LanePeer<'_>) -> Error {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         let why = endpoint.lane_failure();
         match why.or_else(|| endpoint.failure_towards(pe)) {
-            Some(why) => endpoint.failed(call, why),
-            None => Error::PeerLost { call, pe },
+            Some(why) => endpoint.failed(self.call(), why),
+            None => Error::PeerLost {
+                call: self.call(),
+                pe,
+            },
         }
     }
 
     /// Has the GPUs that are due make visible the data that were placed in their memory (M27).
-    fn flush_gpus(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+    fn flush_gpus(&self, only: Option<&[usize]>) -> Result<()> {
         let lanes = &self.state.lanes;
         let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
         let due: Vec<usize> = {
@@ -104,7 +107,7 @@ impl Worker {
         };
         let mut first = Ok(());
         for pe in due {
-            match self.request_gpu_flush(call, pe) {
+            match self.request_gpu_flush(pe) {
                 Ok(()) => {
                     lanes.gpu_flushes_due.borrow_mut().remove(&pe);
                 }
@@ -115,12 +118,12 @@ impl Worker {
     }
 
     /// Completes the operations in flight to PEs that have not left.
-    pub fn drain_lanes(&self, call: &'static str) -> Result<()> {
+    pub fn drain_lanes(&self) -> Result<()> {
         let liveness = &self.engine.liveness;
         let mut first = Ok(());
         for endpoint in &self.state.lanes.endpoints {
             for pe in endpoint.peers_in_flight() {
-                let flushed = self.flush(LanePeer { call, endpoint, pe });
+                let flushed = self.flush(LanePeer { endpoint, pe });
                 // A PE that has left in order has seen all that it waited for.
                 let left = || self.exit_was_reported(pe) && !liveness.has_died(pe);
                 if flushed.is_err() && !left() {

@@ -15,24 +15,19 @@ impl Worker {
     /// may be about to read or to overtake, and the operations that a fence left in flight on other endpoints.
     pub(crate) fn before_posting(&self, peer: LanePeer<'_>) -> Result<()> {
         self.cpu_fence(FenceSite::Doorbell);
-        self.flush_fenced(peer.call, peer.pe, Some(peer.endpoint))
+        self.flush_fenced(peer.pe, Some(peer.endpoint))
     }
 
     /// Flushes the endpoints on which a fence left operations in flight to a PE, but `except`, which preserves
     /// the order itself.
-    pub(crate) fn flush_fenced(
-        &self,
-        call: &'static str,
-        pe: usize,
-        except: Option<&Endpoint>,
-    ) -> Result<()> {
+    pub(crate) fn flush_fenced(&self, pe: usize, except: Option<&Endpoint>) -> Result<()> {
         if !self.state.lanes.has_fenced.get() {
             return Ok(());
         }
         for endpoint in &self.state.lanes.endpoints {
             let itself = except.is_some_and(|except| std::ptr::eq(endpoint, except));
             if !itself && endpoint.is_fenced(pe) {
-                self.flush(LanePeer { call, endpoint, pe })?;
+                self.flush(LanePeer { endpoint, pe })?;
             }
         }
         Ok(())
@@ -48,24 +43,27 @@ impl Worker {
     }
 
     fn try_flush(&self, peer: LanePeer<'_>) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         self.post_deferred(peer)?;
         let Some(target) = endpoint.flush_target(peer.id()) else {
             return Ok(());
         };
-        let target = target.map_err(|why| endpoint.failed(call, why))?;
+        let target = target.map_err(|why| endpoint.failed(self.call(), why))?;
         if let Some(error) = self.failure_of(peer) {
             // Reported once: the operations in flight failed with the connection.
             endpoint.cancel(pe);
             return Err(error);
         }
         if endpoint.has_cancelled_messages(pe) {
-            return Err(Error::PeerLost { call, pe });
+            return Err(Error::PeerLost {
+                call: self.call(),
+                pe,
+            });
         }
         let updates = endpoint.updates(pe);
         if updates.has(OpKind::Message, MemoryKind::Host) {
             // Puts may be in flight from memory that the caller is about to reuse.
-            let replied = self.await_replies(call, pe);
+            let replied = self.await_replies(pe);
             self.fail_or_complete(peer, replied)?;
         }
         // A message with a reply is done; nothing else is in flight then.
@@ -86,10 +84,10 @@ impl Worker {
     /// A quiet without its flush, in a mutation check: completions are waited for, so that nothing touches
     /// local memory afterwards.
     pub(crate) fn complete_without_flush(&self, peer: LanePeer<'_>) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         self.post_deferred(peer)?;
         if let Some(target) = endpoint.flush_target(peer.id()) {
-            let target = target.map_err(|why| endpoint.failed(call, why))?;
+            let target = target.map_err(|why| endpoint.failed(self.call(), why))?;
             endpoint.request_completion(peer.id());
             self.await_completions(peer, target)?;
             endpoint.complete(pe);

@@ -14,19 +14,19 @@ impl Worker {
     }
 
     /// Completes this PE's puts into its own GPU memory, for its GPU and for others.
-    pub fn make_own_gpu_visible(&self, call: &'static str) -> Result<()> {
-        self.quiet_slow(call, Some(&[self.engine.me]), true)?;
+    pub fn make_own_gpu_visible(&self) -> Result<()> {
+        self.quiet_slow(Some(&[self.engine.me]), true)?;
         self.make_gpu_data_visible()
     }
 
     /// Has a PE flush its GPU, and waits until it has (M27). The PE need make no call
     /// for it: the bootstrap's service replies, so that nothing simulated takes part in this wait.
-    pub(crate) fn request_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
+    pub(crate) fn request_gpu_flush(&self, pe: usize) -> Result<()> {
         let flushes = &self.engine.gpu_flushes;
         if pe == self.engine.me {
             return Ok(flushes.flush()?);
         }
-        let flushed = self.call(call, pe, ControlRequest::FlushGpu, "its GPU's flush");
+        let flushed = self.call_peer(pe, ControlRequest::FlushGpu, "its GPU's flush");
         flushed.map(drop)
     }
 }

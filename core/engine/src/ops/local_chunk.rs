@@ -79,7 +79,7 @@ impl Worker {
             (WaitedFor::Me, what.into())
         };
         let reason = WaitReason {
-            call: peer.call,
+            call: self.call(),
             needs: WaitsOn::Pe(peer.pe),
             describe: &describe,
         };

@@ -49,11 +49,11 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of a lane, or the loss of a PE, that operations to be ordered needed.
-    pub fn fence_slow(&self, call: &'static str) -> Result<()> {
+    pub fn fence_slow(&self) -> Result<()> {
         let _traced = self.traced_order("fence");
         self.yield_point();
         self.simulated_fence();
-        self.fence_lanes(call)
+        self.fence_lanes()
     }
 
     fn simulated_fence(&self) {
@@ -112,19 +112,14 @@ impl Worker {
     ///
     /// The first failure of a lane, or loss of a PE, that operations in flight needed.
     #[cold]
-    pub fn quiet_slow(
-        &self,
-        call: &'static str,
-        only: Option<&[usize]>,
-        stored: bool,
-    ) -> Result<()> {
+    pub fn quiet_slow(&self, only: Option<&[usize]>, stored: bool) -> Result<()> {
         let _traced = self.traced_order("quiet");
         self.yield_point();
         match &self.engine.simulation {
             Some(simulation) if stored => simulation.fence(FenceSite::QuietStores),
             _ => self.simulated_fence(),
         }
-        self.quiet_lanes(call, only)
+        self.quiet_lanes(only)
     }
 
     /// A quiet for the operations towards these PEs alone.
@@ -132,7 +127,7 @@ impl Worker {
     /// # Errors
     ///
     /// The first failure of a lane, or loss of a PE, that they needed.
-    pub fn quiet_towards(&self, call: &'static str, pes: &[usize]) -> Result<()> {
+    pub fn quiet_towards(&self, pes: &[usize]) -> Result<()> {
         // Peers stay marked dirty: mapped stores to other PEs may be in flight in theory. In fact the fence covers
         // all of them, and a later quiet fences once more at worst.
         let stored = !self.is_clean();
@@ -142,7 +137,7 @@ impl Worker {
         if self.is_idle() {
             Ok(())
         } else {
-            self.quiet_slow(call, Some(pes), stored)
+            self.quiet_slow(Some(pes), stored)
         }
     }
 

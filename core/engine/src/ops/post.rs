@@ -33,7 +33,7 @@ impl Worker {
         until: Until,
         effect: Effect,
     ) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         let _traced = endpoint.traced(&op, pe, until == Until::Completed, effect);
         self.before_posting(peer)?;
         let updates = !effect.updates().is_empty();
@@ -64,13 +64,13 @@ impl Worker {
             // A full lane has others to be driven for.
             self.state.lanes.set_busy();
             match posted {
-                Err(why) => Some(Err(endpoint.failed(call, why))),
+                Err(why) => Some(Err(endpoint.failed(self.call(), why))),
                 Ok((Status::All, posted)) => {
                     target = posted;
                     Some(Ok(()))
                 }
                 Ok((Status::Full, _)) => self.failure_of(peer).map(Err),
-                Ok((Status::Refused(error), _)) => Some(Err(self.refusal(call, pe, error))),
+                Ok((Status::Refused(error), _)) => Some(Err(self.refusal(pe, error))),
             }
         });
         // An operation that was not accepted touches nothing; callers post one at a time.
@@ -137,7 +137,7 @@ impl Worker {
 
     /// Posts the deferred operations towards a PE, before a wait; an error if one was refused.
     pub(crate) fn post_deferred(&self, peer: LanePeer<'_>) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         let posted = self.await_credits(peer, || {
             if endpoint.post_deferred(pe) {
                 Some(Ok(()))
@@ -155,7 +155,7 @@ impl Worker {
             // Reported once: the operations in flight failed with the connection.
             endpoint.cancel(pe);
         }
-        Err(self.refusal(call, pe, refusal))
+        Err(self.refusal(pe, refusal))
     }
 
     /// Waits until an endpoint has credits for operations to a PE, or `ready` finds another end.
@@ -167,7 +167,7 @@ impl Worker {
             )
         };
         let reason = WaitReason {
-            call: peer.call,
+            call: self.call(),
             needs: WaitsOn::Lane(peer.pe),
             describe: &describe,
         };
@@ -176,7 +176,7 @@ impl Worker {
 
     /// Waits until `target` operations to a PE have completed.
     pub(crate) fn await_completions(&self, peer: LanePeer<'_>, target: u64) -> Result<()> {
-        let LanePeer { call, endpoint, pe } = peer;
+        let LanePeer { endpoint, pe } = peer;
         let rounds = self.lane_polls();
         if rounds > 0 {
             let outcome = endpoint.poll_until(peer.id(), target, rounds);
@@ -192,14 +192,14 @@ impl Worker {
             )
         };
         let reason = WaitReason {
-            call,
+            call: self.call(),
             needs: WaitsOn::Lane(pe),
             describe: &describe,
         };
         self.wait(&reason, None, || match endpoint.counters(peer.id()) {
             Ok(counters) if counters.completed >= target => Some(Ok(())),
             Ok(_) => self.failure_of(peer).map(Err),
-            Err(why) => Some(Err(endpoint.failed(call, why))),
+            Err(why) => Some(Err(endpoint.failed(self.call(), why))),
         })?
     }
 

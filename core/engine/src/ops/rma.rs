@@ -59,13 +59,12 @@ impl Worker {
     /// `source` is readable during the call, or names symmetric memory of this PE.
     pub unsafe fn lane_put(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         source: LocalBuffer,
     ) -> Result<()> {
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         // SAFETY: the caller's promise.
         let put = || unsafe { self.put_chunks(peer, remote, source) };
         self.lending(peer, put)
@@ -139,13 +138,12 @@ impl Worker {
     /// `destination` is writable during the call, or names symmetric memory of this PE.
     pub unsafe fn lane_get(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<()> {
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         // SAFETY: the caller's promise.
         let get = || unsafe { self.get_chunks(peer, remote, destination) };
         self.lending(peer, get)
@@ -236,12 +234,11 @@ impl Worker {
     ) -> Result<()> {
         const CALL: &str = "put_signal";
         let peer = LanePeer {
-            call: CALL,
             endpoint,
             pe: remote.pe,
         };
         let caps = &endpoint.caps;
-        let path = self.access_path(CALL, OpKind::Atomic, signal.word, remote.pe)?;
+        let path = self.access_path(OpKind::Atomic, signal.word, remote.pe)?;
         let native = match path {
             AccessPath::Lane(same, word) if std::ptr::eq(same, endpoint) => {
                 native_signal(caps, word, signal.op).then_some(word)
@@ -283,20 +280,20 @@ impl Worker {
             return self.lending(peer, post);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.lane_put(CALL, endpoint, remote, source)? };
+        unsafe { self.lane_put(endpoint, remote, source)? };
         let message = matches!(path, AccessPath::Lane(same, word)
             if std::ptr::eq(same, endpoint) && word.atomics == AtomicsBy::TargetCpu);
         let preserved = message && endpoint.guarantees(remote.kind).put_message;
         if !preserved && self.inserts(FenceSite::SignalLane) {
             self.flush(peer)?;
         }
-        self.signal(CALL, signal, remote.pe)
+        self.signal(signal, remote.pe)
     }
 
     /// Updates a signal word, after the stores of this PE's CPU.
-    pub fn signal(&self, call: &'static str, signal: Signal, pe: usize) -> Result<()> {
+    pub fn signal(&self, signal: Signal, pe: usize) -> Result<()> {
         let request = signal.as_atomic();
-        match self.access_path(call, OpKind::Atomic, signal.word, pe)? {
+        match self.access_path(OpKind::Atomic, signal.word, pe)? {
             AccessPath::Mapped(word) => {
                 match signal.op {
                     SignalOp::Set => word.store_word(Width::W64, signal.value, FenceSite::Signal),
@@ -309,10 +306,10 @@ impl Worker {
                 Ok(())
             }
             AccessPath::Lane(endpoint, word) => {
-                let updated = self.lane_amo(call, endpoint, word, request, false);
+                let updated = self.lane_amo(endpoint, word, request, false);
                 updated.map(drop)
             }
-            AccessPath::Staged(word) => self.staged_atomic(call, word, request).map(drop),
+            AccessPath::Staged(word) => self.staged_atomic(word, request).map(drop),
         }
     }
 
@@ -323,18 +320,17 @@ impl Worker {
     /// `source` stays readable and unchanged until then, or until the lane is dropped.
     pub unsafe fn lane_put_nbi(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         source: LocalBuffer,
     ) -> Result<()> {
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         let from = self.local_whole(endpoint, source, endpoint.caps.put);
         let Some(from) = from.filter(|_| source.len <= remote.locate(endpoint, 0).1) else {
             // In chunks, or by the bounce buffer: blocking is allowed, and simpler.
             // SAFETY: readable during the call.
-            return unsafe { self.lane_put(call, endpoint, remote, source) };
+            return unsafe { self.lane_put(endpoint, remote, source) };
         };
         let (to, _) = remote.locate(endpoint, 0);
         self.state.lanes.note_gpu_update(endpoint, remote);
@@ -354,17 +350,16 @@ impl Worker {
     /// `destination` stays writable and untouched until then, or until the lane is dropped.
     pub unsafe fn lane_get_nbi(
         &self,
-        call: &'static str,
         endpoint: &Endpoint,
         remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<()> {
         let pe = remote.pe;
-        let peer = LanePeer { call, endpoint, pe };
+        let peer = LanePeer { endpoint, pe };
         let into = self.local_whole(endpoint, destination, endpoint.caps.get);
         let Some(into) = into.filter(|_| destination.len <= remote.locate(endpoint, 0).1) else {
             // SAFETY: writable during the call.
-            return unsafe { self.lane_get(call, endpoint, remote, destination) };
+            return unsafe { self.lane_get(endpoint, remote, destination) };
         };
         let (from, _) = remote.locate(endpoint, 0);
         if into.on_gpu {
@@ -390,7 +385,7 @@ impl Worker {
         remote: RemoteTarget,
         destination: LocalBuffer,
     ) -> Result<bool> {
-        let LanePeer { call, endpoint, .. } = peer;
+        let LanePeer { endpoint, .. } = peer;
         let len = destination.len;
         let (from, rest) = remote.locate(endpoint, 0);
         let into = self.local_whole(endpoint, destination, endpoint.caps.get);
@@ -407,7 +402,7 @@ impl Worker {
             }
             None => {
                 // SAFETY: the bytes are writable during the call, which waits for them.
-                unsafe { self.lane_get(call, endpoint, remote, destination)? };
+                unsafe { self.lane_get(endpoint, remote, destination)? };
                 Ok(false)
             }
         }

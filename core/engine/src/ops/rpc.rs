@@ -26,53 +26,49 @@ pub(crate) fn of_bootstrap(call: &'static str, error: oxshmem_bootstrap::Error) 
 
 impl Worker {
     /// Sends a message to a PE.
-    pub fn send(&self, call: &'static str, to: usize, message: &Message) -> Result<()> {
+    pub fn send(&self, to: usize, message: &Message) -> Result<()> {
         let sent = self.engine.bootstrap.send(to as u32, &message.to_bytes());
-        sent.map_err(|error| of_bootstrap(call, error))
+        sent.map_err(|error| of_bootstrap(self.call(), error))
     }
 
     /// Sends a request to a PE, and waits for its reply. The PE need make no call for it, so that nothing
     /// simulated takes part in this wait. `what` describes the reply in reports of the wait.
-    pub(crate) fn call(
+    pub(crate) fn call_peer(
         &self,
-        call: &'static str,
         pe: usize,
         request: ControlRequest,
         what: &str,
     ) -> Result<Vec<u8>> {
-        let pending = self.begin_call(call, pe, request)?;
-        self.await_reply(call, pending, what)
+        let pending = self.begin_call(pe, request)?;
+        self.await_reply(pending, what)
     }
 
     /// Sends a request to a PE; [`await_reply`](Self::await_reply) waits for the reply.
-    pub(crate) fn begin_call(
-        &self,
-        call: &'static str,
-        pe: usize,
-        request: ControlRequest,
-    ) -> Result<PendingCall<'_>> {
+    pub(crate) fn begin_call(&self, pe: usize, request: ControlRequest) -> Result<PendingCall<'_>> {
         let pending = self.engine.requests.begin(pe);
-        self.send(call, pe, &Message::Request(pending.number, request))?;
+        self.send(pe, &Message::Request(pending.number, request))?;
         Ok(pending)
     }
 
     /// Waits for the reply to a request.
-    pub(crate) fn await_reply(
-        &self,
-        call: &'static str,
-        pending: PendingCall<'_>,
-        what: &str,
-    ) -> Result<Vec<u8>> {
+    pub(crate) fn await_reply(&self, pending: PendingCall<'_>, what: &str) -> Result<Vec<u8>> {
         let pe = pending.pe;
         let requests = &self.engine.requests;
-        let mut wait = LongWait::new(&self.engine, call);
+        let mut wait = LongWait::new(&self.engine, self.call());
         let mut open = requests.open();
         let reply = loop {
             if let Some(reply) = open.take_reply(pending.number) {
-                break reply.map_err(|why| Error::FailedElsewhere { call, pe, why });
+                break reply.map_err(|why| Error::FailedElsewhere {
+                    call: self.call(),
+                    pe,
+                    why,
+                });
             }
             if self.engine.liveness.is_lost(pe) {
-                break Err(Error::PeerLost { call, pe });
+                break Err(Error::PeerLost {
+                    call: self.call(),
+                    pe,
+                });
             }
             if let Err(error) = wait.goes_on(&|| (WaitedFor::Lane(pe), what.into())) {
                 break Err(error);

@@ -32,7 +32,6 @@ use crate::worker::Worker;
 /// Slots of a PE's that this one has for a transfer; given back when it ends.
 struct Lease<'w> {
     worker: &'w Worker,
-    call: &'static str,
     pe: usize,
     slots: Slots,
     lent: Vec<u8>,
@@ -44,7 +43,7 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         // No reply comes to this number. A PE that it does not reach is lost, and takes all back.
         let done = Message::Request(0, ControlRequest::Stage(StageRequest::Done));
-        let _ = self.worker.send(self.call, self.pe, &done);
+        let _ = self.worker.send(self.pe, &done);
     }
 }
 
@@ -73,7 +72,7 @@ impl Lease<'_> {
     /// The slot of a chunk at the PE.
     fn slot_of(&self, chunk: Chunk) -> Result<Target> {
         let slot = self.slots.target(chunk.slot, chunk.len);
-        slot.ok_or_else(|| malformed(self.call, self.pe))
+        slot.ok_or_else(|| malformed(self.worker.call(), self.pe))
     }
 
     /// Requests a copy of a chunk between its slot and the PE's GPU.
@@ -89,7 +88,7 @@ impl Lease<'_> {
             offset: remote.offset + chunk.at as u64,
         };
         let request = ControlRequest::Stage(request(piece));
-        self.worker.begin_call(self.call, self.pe, request)
+        self.worker.begin_call(self.pe, request)
     }
 
     /// Waits for such a copy.
@@ -98,7 +97,7 @@ impl Lease<'_> {
             return Ok(());
         };
         let what = "its copy to or from its GPU";
-        let copied = self.worker.await_reply(self.call, pending, what);
+        let copied = self.worker.await_reply(pending, what);
         copied.map(drop)
     }
 }
@@ -111,14 +110,13 @@ impl Worker {
     /// `source` is readable for `len` bytes during the call, or names host memory of this PE's heap.
     pub unsafe fn staged_put(
         &self,
-        call: &'static str,
         remote: RemoteTarget,
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        self.before_staging(call, remote.pe)?;
+        self.before_staging(remote.pe)?;
         if remote.pe == self.engine.me {
-            return self.on_own_gpu(call, |gpu| {
+            return self.on_own_gpu(|gpu| {
                 // SAFETY: the caller's promise.
                 unsafe { gpu.write(remote.offset, source, len) }
             });
@@ -126,7 +124,7 @@ impl Worker {
         if len == 0 {
             return Ok(());
         }
-        let lease = self.lease(call, remote.pe, len)?;
+        let lease = self.lease(remote.pe, len)?;
         // By slot of the lease: the copy that was requested and whose reply is due.
         let mut pending: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
         let count = lease.count(len);
@@ -140,7 +138,7 @@ impl Worker {
             lease.await_copy(before.take())?;
             let slot = lease.slot_of(chunk)?;
             // SAFETY: the chunk lies within the caller's bytes.
-            unsafe { self.fill_slot(call, slot, remote.pe, source.wrapping_add(chunk.at))? };
+            unsafe { self.fill_slot(slot, remote.pe, source.wrapping_add(chunk.at))? };
             *before = Some(lease.request_copy(remote, chunk, StageRequest::In)?);
         }
         for pending in pending {
@@ -156,14 +154,13 @@ impl Worker {
     /// `destination` is writable for `len` bytes during the call, or names host memory of this PE's heap.
     pub unsafe fn staged_get(
         &self,
-        call: &'static str,
         remote: RemoteTarget,
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        self.before_staging(call, remote.pe)?;
+        self.before_staging(remote.pe)?;
         if remote.pe == self.engine.me {
-            return self.on_own_gpu(call, |gpu| {
+            return self.on_own_gpu(|gpu| {
                 // SAFETY: the caller's promise.
                 unsafe { gpu.read(remote.offset, destination, len) }
             });
@@ -171,7 +168,7 @@ impl Worker {
         if len == 0 {
             return Ok(());
         }
-        let lease = self.lease(call, remote.pe, len)?;
+        let lease = self.lease(remote.pe, len)?;
         let (count, slots) = (lease.count(len), lease.lent.len());
         let request = |index| match lease.chunk(index, len) {
             Some(chunk) => {
@@ -194,7 +191,7 @@ impl Worker {
             lease.await_copy(pending.take())?;
             let slot = lease.slot_of(chunk)?;
             // SAFETY: the chunk lies within the caller's bytes.
-            unsafe { self.drain_slot(call, slot, remote.pe, destination.wrapping_add(chunk.at))? };
+            unsafe { self.drain_slot(slot, remote.pe, destination.wrapping_add(chunk.at))? };
             *pending = request(index + slots)?;
         }
         // Later accesses come after the data's arrival.
@@ -203,20 +200,15 @@ impl Worker {
     }
 
     /// An atomic, performed when it returns; gives the old value.
-    pub fn staged_atomic(
-        &self,
-        call: &'static str,
-        remote: RemoteTarget,
-        request: AtomicRequest,
-    ) -> Result<u64> {
+    pub fn staged_atomic(&self, remote: RemoteTarget, request: AtomicRequest) -> Result<u64> {
         let lanes = &self.state.lanes;
         let pe = remote.pe;
-        self.before_staging(call, pe)?;
+        self.before_staging(pe)?;
         // It sees this PE's own puts, though those may go by a lane.
         let paths = self.engine.routes.paths_to(pe);
         let copies = paths.copies(remote.kind).transport();
         if let Some(endpoint) = copies.and_then(|index| lanes.endpoints.get(index)) {
-            self.flush(LanePeer { call, endpoint, pe })?;
+            self.flush(LanePeer { endpoint, pe })?;
         }
         let AtomicRequest {
             op,
@@ -225,9 +217,7 @@ impl Worker {
             compare,
         } = request;
         if pe == self.engine.me {
-            return self.on_own_gpu(call, |gpu| {
-                gpu.atomic(remote.offset, op, width, (operand, compare))
-            });
+            return self.on_own_gpu(|gpu| gpu.atomic(remote.offset, op, width, (operand, compare)));
         }
         let request = ControlRequest::Stage(StageRequest::Atomic {
             op,
@@ -236,41 +226,37 @@ impl Worker {
             operand,
             compare,
         });
-        let old = self.call(call, pe, request, "an atomic by its GPU")?;
+        let old = self.call_peer(pe, request, "an atomic by its GPU")?;
         fence(Ordering::Acquire);
         match old.try_into() {
             Ok(old) => Ok(u64::from_le_bytes(old)),
-            Err(_) => Err(malformed(call, pe)),
+            Err(_) => Err(malformed(self.call(), pe)),
         }
     }
 
     /// Performs the operations that a fence ordered before those that follow, and this PE's own stores.
-    fn before_staging(&self, call: &'static str, pe: usize) -> Result<()> {
+    fn before_staging(&self, pe: usize) -> Result<()> {
         self.cpu_fence(FenceSite::QuietStores);
-        self.flush_fenced(call, pe, None)
+        self.flush_fenced(pe, None)
     }
 
-    fn on_own_gpu<R>(
-        &self,
-        call: &'static str,
-        run: impl FnOnce(&dyn GpuAccess) -> Result<R, String>,
-    ) -> Result<R> {
+    fn on_own_gpu<R>(&self, run: impl FnOnce(&dyn GpuAccess) -> Result<R, String>) -> Result<R> {
         let done = self.engine.stage.access().and_then(run);
         done.map_err(|why| Error::FailedElsewhere {
-            call,
+            call: self.call(),
             pe: self.engine.me,
             why,
         })
     }
 
     /// Slots of a PE's for a transfer of so many bytes; waits for the first.
-    fn lease(&self, call: &'static str, pe: usize, len: usize) -> Result<Lease<'_>> {
+    fn lease(&self, pe: usize, len: usize) -> Result<Lease<'_>> {
         let Some(slots) = self.engine.stage.slots() else {
-            return Err(malformed(call, pe));
+            return Err(malformed(self.call(), pe));
         };
         let describe = || (WaitedFor::Me, "the transfers of other threads".into());
         let reason = WaitReason {
-            call,
+            call: self.call(),
             needs: WaitsOn::Pe(pe),
             describe: &describe,
         };
@@ -283,7 +269,6 @@ impl Worker {
         // Before the request: however the wait ends, nothing stays lent.
         let mut lease = Lease {
             worker: self,
-            call,
             pe,
             slots,
             lent: Vec::new(),
@@ -292,10 +277,10 @@ impl Worker {
         let most = lease.count(len).clamp(1, MAX_LENT);
         let request = ControlRequest::Stage(StageRequest::Take(most as u8));
         let what = "room in its host memory for what goes to or from its GPU";
-        lease.lent = self.call(call, pe, request, what)?;
+        lease.lent = self.call_peer(pe, request, what)?;
         let known = |slot: &u8| usize::from(*slot) < SLOTS;
         if !(1..=most).contains(&lease.lent.len()) || !lease.lent.iter().all(known) {
-            return Err(malformed(call, pe));
+            return Err(malformed(self.call(), pe));
         }
         Ok(lease)
     }
@@ -305,14 +290,8 @@ impl Worker {
     /// # Safety
     ///
     /// As [`staged_put`](Self::staged_put), for the slot's length.
-    unsafe fn fill_slot(
-        &self,
-        call: &'static str,
-        slot: Target,
-        pe: usize,
-        source: *const u8,
-    ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, slot, pe)? {
+    unsafe fn fill_slot(&self, slot: Target, pe: usize, source: *const u8) -> Result<()> {
+        match self.access_path(OpKind::Put, slot, pe)? {
             AccessPath::Mapped(span) => {
                 // SAFETY: the caller's promise.
                 unsafe { span.copy_from_raw(source, slot.len()) };
@@ -322,10 +301,10 @@ impl Worker {
             AccessPath::Lane(endpoint, remote) => {
                 let source = LocalBuffer::at(source, slot.len());
                 // SAFETY: the caller's promise.
-                unsafe { self.lane_put(call, endpoint, remote, source)? };
-                self.flush(LanePeer { call, endpoint, pe })
+                unsafe { self.lane_put(endpoint, remote, source)? };
+                self.flush(LanePeer { endpoint, pe })
             }
-            AccessPath::Staged(_) => Err(malformed(call, pe)),
+            AccessPath::Staged(_) => Err(malformed(self.call(), pe)),
         }
     }
 
@@ -334,14 +313,8 @@ impl Worker {
     /// # Safety
     ///
     /// As [`staged_get`](Self::staged_get), for the slot's length.
-    unsafe fn drain_slot(
-        &self,
-        call: &'static str,
-        slot: Target,
-        pe: usize,
-        destination: *mut u8,
-    ) -> Result<()> {
-        match self.access_path(call, OpKind::Put, slot, pe)? {
+    unsafe fn drain_slot(&self, slot: Target, pe: usize, destination: *mut u8) -> Result<()> {
+        match self.access_path(OpKind::Put, slot, pe)? {
             AccessPath::Mapped(span) => {
                 // The reply came after the copy into the slot.
                 self.cpu_fence(FenceSite::Wait);
@@ -352,9 +325,9 @@ impl Worker {
             // SAFETY: the caller's promise.
             AccessPath::Lane(endpoint, remote) => unsafe {
                 let destination = LocalBuffer::at(destination, slot.len());
-                self.lane_get(call, endpoint, remote, destination)
+                self.lane_get(endpoint, remote, destination)
             },
-            AccessPath::Staged(_) => Err(malformed(call, pe)),
+            AccessPath::Staged(_) => Err(malformed(self.call(), pe)),
         }
     }
 }

@@ -216,9 +216,12 @@ impl Context<'_> {
                 // SAFETY: as many bytes of the program's, lent to this call; or lent to a scope, and registered as long.
                 unsafe {
                     if nonblocking && registered {
-                        Ok(self.worker.lane_put_nbi(call, endpoint, remote, from)?)
+                        Ok(self
+                            .worker
+                            .in_call(call)
+                            .lane_put_nbi(endpoint, remote, from)?)
                     } else {
-                        Ok(self.worker.lane_put(call, endpoint, remote, from)?)
+                        Ok(self.worker.in_call(call).lane_put(endpoint, remote, from)?)
                     }
                 }
             })?;
@@ -236,7 +239,7 @@ impl Context<'_> {
             },
             |at, part| {
                 let dst = dst.range(at..at + part.len())?;
-                Ok(self.worker.put_bytes(call, dst, part, local.pe)?)
+                Ok(self.worker.in_call(call).put_bytes(dst, part, local.pe)?)
             },
         )
     }
@@ -256,9 +259,12 @@ impl Context<'_> {
                 // SAFETY: as for put_slice; lent for writing.
                 unsafe {
                     if nonblocking && registered {
-                        Ok(self.worker.lane_get_nbi(call, endpoint, remote, into)?)
+                        Ok(self
+                            .worker
+                            .in_call(call)
+                            .lane_get_nbi(endpoint, remote, into)?)
                     } else {
-                        Ok(self.worker.lane_get(call, endpoint, remote, into)?)
+                        Ok(self.worker.in_call(call).lane_get(endpoint, remote, into)?)
                     }
                 }
             })?;
@@ -270,7 +276,7 @@ impl Context<'_> {
             local.bytes,
             |at, part| {
                 let src = src.range(at..at + part.len())?;
-                Ok(self.worker.get_bytes(call, part, src, local.pe)?)
+                Ok(self.worker.in_call(call).get_bytes(part, src, local.pe)?)
             },
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.
@@ -300,7 +306,8 @@ impl Context<'_> {
     ) -> Result<bool> {
         let AccessPath::Lane(endpoint, remote) =
             self.worker
-                .access_path(local.call, OpKind::Put, remote, local.pe)?
+                .in_call(local.call)
+                .access_path(OpKind::Put, remote, local.pe)?
         else {
             return Ok(false);
         };

@@ -26,7 +26,11 @@ fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
 
 /// The lane by which a context asks for a narrow atomic.
 fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
-    match context.worker.access_path("test", OpKind::Atomic, x, pe) {
+    match context
+        .worker
+        .in_call("test")
+        .access_path(OpKind::Atomic, x, pe)
+    {
         Ok(AccessPath::Lane(endpoint, _)) => endpoint,
         _ => panic!("a narrow atomic takes no lane"),
     }
