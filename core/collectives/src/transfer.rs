@@ -188,7 +188,7 @@ impl<'c> Transfer<'c> {
         (pe, pes): (usize, impl Iterator<Item = usize>),
         prefetched: &mut Prefetched<T>,
     ) -> Result<()> {
-        let Transfer { worker, call } = self;
+        let worker = self.worker;
         let by_lane = |pe: &usize| {
             worker.peers.span(from, *pe).is_none()
                 && matches!(
@@ -224,7 +224,7 @@ impl<'c> Transfer<'c> {
 
     /// Gets an object of each of the prefetched PEs, all of which are reached by lanes.
     fn get_together<T: Pod>(self, from: Elements<T>, prefetched: &mut Prefetched<T>) -> Result<()> {
-        let Transfer { worker, call } = self;
+        let worker = self.worker;
         let Prefetched { memory, pes, .. } = prefetched;
         memory.resize(pes.len() * from.len(), T::zeroed());
         let from = from.cast::<u8>()?;
@@ -294,7 +294,7 @@ impl<'c> Transfer<'c> {
         src: Elements<T>,
         pe: usize,
     ) -> Result<()> {
-        let Transfer { worker, call } = self;
+        let worker = self.worker;
         if src.is_empty() || (pe == worker.engine.me && dst.is_where(src)) {
             return Ok(());
         }
@@ -368,7 +368,7 @@ impl<'c> Transfer<'c> {
         dst: Destination,
         mut pieces: impl Iterator<Item = Result<TransferPiece>>,
     ) -> Result<()> {
-        let Transfer { worker, call } = self;
+        let worker = self.worker;
         let (on_host, me) = (worker.is_on_host(dst.object), worker.engine.me);
         let whole = dst.object.len().saturating_mul(dst.writers);
         let mut by_lanes = Vec::new();

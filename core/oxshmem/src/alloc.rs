@@ -359,7 +359,8 @@ impl World {
         };
         self.pe.sync_area.record(signature, words);
         let block = self
-            .own_in_host_memory(CALL, sym)
+            .in_call(CALL)
+            .own_in_host_memory(sym)
             .and_then(|_| self.whole_block(CALL, sym));
         let (mine, block) = match block {
             Ok(block) => (Ok(()), Some(block)),

@@ -421,20 +421,22 @@ impl Context<'_> {
         pe: usize,
         in_flight: bool,
     ) -> Result<u64> {
-        placed(|| self.atomic_slow_inner(call, op, on, (operand, compare), pe, in_flight))
+        placed(|| {
+            self.in_call(call)
+                .atomic_slow_inner(op, on, (operand, compare), pe, in_flight)
+        })
     }
 
     fn atomic_slow_inner<T: Word>(
         &self,
-        call: &'static str,
         op: AtomicOp,
         on: Sym<T>,
         (operand, compare): (u64, u64),
         pe: usize,
         in_flight: bool,
     ) -> Result<u64> {
-        let pe = self.check(call, on, 1, pe)?;
-        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, in_flight)?;
+        let pe = self.check(on, 1, pe)?;
+        self.guard(Access::Atomic(Type(T::NAME)), on, 1, pe, in_flight)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
         let request = AtomicRequest {
             op,
@@ -442,11 +444,7 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self
-            .worker
-            .in_call(call)
-            .access_path(OpKind::Atomic, on, pe)?
-        {
+        match self.worker.access_path(OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let reads_in_order = !in_flight && self.worker.ordered;
                 let site = if reads_in_order {
@@ -460,11 +458,8 @@ impl Context<'_> {
             }
             AccessPath::Lane(endpoint, remote) => Ok(self
                 .worker
-                .in_call(call)
                 .lane_amo(endpoint, remote, request, !in_flight)?),
-            AccessPath::Staged(remote) => {
-                Ok(self.worker.in_call(call).staged_atomic(remote, request)?)
-            }
+            AccessPath::Staged(remote) => Ok(self.worker.staged_atomic(remote, request)?),
         }
     }
 }

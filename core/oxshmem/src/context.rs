@@ -197,6 +197,18 @@ impl<'w> Context<'w> {
         Ok(Context::with(Arc::clone(&self.pe), worker, (me, members)))
     }
 
+    /// The context, in a user's call of this name: its errors and reports name it.
+    #[inline(always)]
+    pub(crate) fn in_call(&self, call: &'static str) -> &Self {
+        self.worker.in_call(call);
+        self
+    }
+
+    /// The name of the user's call that the context is in.
+    pub(crate) fn call(&self) -> &'static str {
+        self.worker.call()
+    }
+
     /// The state of the context's random sequence.
     pub(crate) fn random_state(&self) -> &Cell<u64> {
         &self.state.random

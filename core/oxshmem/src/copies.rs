@@ -31,7 +31,7 @@ impl Context<'_> {
         src: impl Into<CopySource<'a, T>>,
         pe: usize,
     ) -> Result<()> {
-        placed(|| self.copy_to("put_from", dst, src.into(), pe, false))
+        placed(|| self.in_call("put_from").copy_to(dst, src.into(), pe, false))
     }
 
     /// Copies `src` of PE `pe` to `dst` of this PE: a symmetric object, or a slice of cudarc's. Both have the
@@ -43,12 +43,14 @@ impl Context<'_> {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        placed(|| self.copy_from("get_into", dst.into(), src, pe, false))
+        placed(|| {
+            self.in_call("get_into")
+                .copy_from(dst.into(), src, pe, false)
+        })
     }
 
     fn copy_to<T: Pod>(
         &self,
-        call: &'static str,
         dst: Sym<T>,
         CopySource(src): CopySource<'_, T>,
         pe: usize,
@@ -57,36 +59,31 @@ impl Context<'_> {
         let src = match src {
             LocalOperand::Symmetric(src) => src,
             #[cfg(feature = "cuda")]
-            LocalOperand::Slice(slice) => return self.put_slice(call, dst, slice, pe, nonblocking),
+            LocalOperand::Slice(slice) => return self.put_slice(dst, slice, pe, nonblocking),
             #[cfg(not(feature = "cuda"))]
             LocalOperand::Nothing(never, _) => match never {},
         };
-        self.check_pair(call, dst, src)?;
-        self.check(call, src, src.len(), self.my_pe())?;
-        let pe = self.check(call, dst, dst.len(), pe)?;
+        self.check_pair(self.call(), dst, src)?;
+        self.check(src, src.len(), self.my_pe())?;
+        let pe = self.check(dst, dst.len(), pe)?;
         self.guard(
-            call,
             Access::Get,
             src,
             src.len(),
             self.worker.engine.me,
             nonblocking,
         )?;
-        self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
+        self.guard(Access::Put, dst, dst.len(), pe, true)?;
         self.count(Kind::Put, dst, dst.bytes(), pe);
         let to = RemoteRange {
             target: dst.into(),
             pe,
         };
-        Ok(self
-            .worker
-            .in_call(call)
-            .copy_to(to, src.into(), nonblocking)?)
+        Ok(self.worker.copy_to(to, src.into(), nonblocking)?)
     }
 
     fn copy_from<T: Pod>(
         &self,
-        call: &'static str,
         CopyTarget(dst): CopyTarget<'_, T>,
         src: Sym<T>,
         pe: usize,
@@ -95,34 +92,29 @@ impl Context<'_> {
         let dst = match dst {
             LocalOperand::Symmetric(dst) => dst,
             #[cfg(feature = "cuda")]
-            LocalOperand::Slice(slice) => return self.get_slice(call, slice, src, pe, nonblocking),
+            LocalOperand::Slice(slice) => return self.get_slice(slice, src, pe, nonblocking),
             #[cfg(not(feature = "cuda"))]
             LocalOperand::Nothing(never, _) => match never {},
         };
-        self.check_pair(call, dst, src)?;
-        self.check(call, dst, dst.len(), self.my_pe())?;
-        let pe = self.check(call, src, src.len(), pe)?;
+        self.check_pair(self.call(), dst, src)?;
+        self.check(dst, dst.len(), self.my_pe())?;
+        let pe = self.check(src, src.len(), pe)?;
         self.guard(
-            call,
             Access::Put,
             dst,
             dst.len(),
             self.worker.engine.me,
             nonblocking,
         )?;
-        self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
+        self.guard(Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
-        let path = self
-            .worker
-            .in_call(call)
-            .access_path(OpKind::Put, src, pe)?;
+        let path = self.worker.access_path(OpKind::Put, src, pe)?;
         let from = RemoteRange {
             target: src.into(),
             pe,
         };
         Ok(self
             .worker
-            .in_call(call)
             .copy_by_path(path, dst.into(), from, nonblocking)?)
     }
 }
@@ -137,7 +129,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         pe: usize,
     ) -> Result<()> {
         let call = "put_from_nbi";
-        placed(|| self.context().copy_to(call, dst, src.into(), pe, true))
+        placed(|| {
+            self.context()
+                .in_call(call)
+                .copy_to(dst, src.into(), pe, true)
+        })
     }
 
     /// [`Context::get_into`] whose data is there by the end of the scope (M19); until then `dst` is not used
@@ -150,6 +146,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         pe: usize,
     ) -> Result<()> {
         let call = "get_into_nbi";
-        placed(|| self.context().copy_from(call, dst.into(), src, pe, true))
+        placed(|| {
+            self.context()
+                .in_call(call)
+                .copy_from(dst.into(), src, pe, true)
+        })
     }
 }

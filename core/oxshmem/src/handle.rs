@@ -25,17 +25,12 @@ use crate::sym::Sym;
 impl Context<'_> {
     /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's
     /// number in the world, which the slow path uses.
-    pub(crate) fn check<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-        pe: usize,
-    ) -> Result<usize> {
-        self.pe.check_object(self.worker.tag, call, sym, elements)?;
+    pub(crate) fn check<T: Pod>(&self, sym: Sym<T>, elements: usize, pe: usize) -> Result<usize> {
+        self.pe
+            .check_object(self.worker.tag, self.call(), sym, elements)?;
         let Some(in_world) = self.in_world(pe) else {
             return Err(Error::NoSuchPe {
-                call,
+                call: self.call(),
                 pe,
                 size: self.n_pes(),
             });
@@ -53,7 +48,6 @@ impl Context<'_> {
     /// Checked mode's look at the first `elements` of an object: [`Worker::guard`].
     pub(crate) fn guard<T: Pod>(
         &self,
-        call: &'static str,
         access: Access,
         sym: Sym<T>,
         elements: usize,
@@ -62,20 +56,13 @@ impl Context<'_> {
     ) -> Result<()> {
         let target = Target::from(sym);
         let accessed = target.part(0, elements * size_of::<T>()).unwrap_or(target);
-        Ok(self
-            .worker
-            .in_call(call)
-            .guard(access, accessed, pe, in_flight)?)
+        Ok(self.worker.guard(access, accessed, pe, in_flight)?)
     }
 
     /// [`PeState::check_own`], of this context's world.
-    pub(crate) fn check_own<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-        elements: usize,
-    ) -> Result<()> {
-        self.pe.check_own(self.worker.tag, call, sym, elements)
+    pub(crate) fn check_own<T: Pod>(&self, sym: Sym<T>, elements: usize) -> Result<()> {
+        self.pe
+            .check_own(self.worker.tag, self.call(), sym, elements)
     }
 
     /// Refuses two objects of one copy unless they have one length, and are the same object or do not overlap.
@@ -113,15 +100,11 @@ impl Context<'_> {
     }
 
     /// [`own`](Self::own), refused in GPU memory, which the host cannot load (M4).
-    pub(crate) fn own_in_host_memory<T: Pod>(
-        &self,
-        call: &'static str,
-        sym: Sym<T>,
-    ) -> Result<HostSpan<'_>> {
+    pub(crate) fn own_in_host_memory<T: Pod>(&self, sym: Sym<T>) -> Result<HostSpan<'_>> {
         match self.kind_of(sym) {
             Some(MemoryKind::Host) => Ok(self.own(sym)),
-            Some(_) => Err(on_gpu(call, sym)),
-            None => Err(Error::Foreign { call }),
+            Some(_) => Err(on_gpu(self.call(), sym)),
+            None => Err(Error::Foreign { call: self.call() }),
         }
     }
 
@@ -191,7 +174,7 @@ impl Context<'_> {
 
     /// Refuses handles of other worlds and of freed blocks.
     #[inline]
-    pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+    pub(crate) fn check_live<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         let is_known = self.kind_of(sym) == Some(MemoryKind::Host) && {
             let is = |live: &Live| is_in(sym, live);
             is_permanent(sym) || self.block(sym.offset(), is).is_some()
@@ -199,15 +182,15 @@ impl Context<'_> {
         if is_known {
             Ok(())
         } else {
-            self.check_generation(call, sym)
+            self.check_generation(sym)
         }
     }
 
     #[cold]
-    fn check_generation<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+    fn check_generation<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         match self.kind_of(sym) {
-            None => Err(Error::Foreign { call }),
-            Some(kind) => self.pe.check_live(kind, call, sym),
+            None => Err(Error::Foreign { call: self.call() }),
+            Some(kind) => self.pe.check_live(kind, self.call(), sym),
         }
     }
 

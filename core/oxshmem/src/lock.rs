@@ -151,7 +151,7 @@ impl Context<'_> {
                         .into(),
             });
         }
-        self.check_own(call, lock, 1)?;
+        self.in_call(call).check_own(lock, 1)?;
         let halves: Sym<u32> = lock.at(0)?.cast()?;
         Ok(Lock {
             context: self,

@@ -146,7 +146,10 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a readable source until a quiet has returned.
-        unsafe { self.put_raw_slow("put_nbi", dst, source, len, pe, true) }
+        unsafe {
+            self.in_call("put_nbi")
+                .put_raw_slow(dst, source, len, pe, true)
+        }
     }
 
     /// Gets `len` elements without waiting for anything; completed by the next
@@ -181,7 +184,10 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a writable destination until a quiet has returned.
-        unsafe { self.get_raw_slow("get_nbi", destination, src, len, pe, true) }
+        unsafe {
+            self.in_call("get_nbi")
+                .get_raw_slow(destination, src, len, pe, true)
+        }
     }
 
     /// Issues a fetching atomic whose result arrives by the next quiet.
@@ -201,7 +207,10 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         // SAFETY: the caller promises a writable result until a quiet has returned.
-        placed(|| unsafe { self.rmw_nbi_inner(call, op, result, on, operands, pe) })
+        placed(|| unsafe {
+            self.in_call(call)
+                .rmw_nbi_inner(op, result, on, operands, pe)
+        })
     }
 
     /// # Safety
@@ -209,7 +218,6 @@ impl Context<'_> {
     /// As of [`rmw_nbi`](Self::rmw_nbi).
     unsafe fn rmw_nbi_inner<T: Word>(
         &self,
-        call: &'static str,
         op: AtomicOp,
         result: *mut T,
         on: Sym<T>,
@@ -218,13 +226,13 @@ impl Context<'_> {
     ) -> Result<()> {
         let (operand, compare) = operands;
         if self.worker.peers.word(on, pe).is_some() {
-            let old = self.rmw(call, op, on, operand, compare, pe)?;
+            let old = self.rmw(self.call(), op, on, operand, compare, pe)?;
             // SAFETY: the caller promises it to be writable.
             unsafe { result.write(T::of_bits(old)) };
             return Ok(());
         }
-        let pe = self.check(call, on, 1, pe)?;
-        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
+        let pe = self.check(on, 1, pe)?;
+        self.guard(Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
         let request = AtomicRequest {
             op,
@@ -232,11 +240,7 @@ impl Context<'_> {
             operand,
             compare,
         };
-        match self
-            .worker
-            .in_call(call)
-            .access_path(OpKind::Atomic, on, pe)?
-        {
+        match self.worker.access_path(OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
                 self.worker.peers.mark_dirty_any();
@@ -247,15 +251,12 @@ impl Context<'_> {
             // The lane writes the 4 or 8 bytes of the type.
             // SAFETY: the caller promises a writable result until a quiet has returned.
             AccessPath::Lane(endpoint, remote) => unsafe {
-                Ok(self.worker.in_call(call).lane_amo_nbi(
-                    endpoint,
-                    remote,
-                    request,
-                    result.cast(),
-                )?)
+                Ok(self
+                    .worker
+                    .lane_amo_nbi(endpoint, remote, request, result.cast())?)
             },
             AccessPath::Staged(remote) => {
-                let old = self.worker.in_call(call).staged_atomic(remote, request)?;
+                let old = self.worker.staged_atomic(remote, request)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())

@@ -95,19 +95,14 @@ impl Context<'_> {
             return Ok(());
         }
         let stored = self.worker.complete_stores();
-        self.quiet_slow("quiet", None, stored)
+        self.in_call("quiet").quiet_slow(None, stored)
     }
 
     /// The part of a quiet beyond this CPU's fence. `stored` says whether that was a full one.
     #[cold]
     #[track_caller]
-    pub(crate) fn quiet_slow(
-        &self,
-        call: &'static str,
-        only: Option<&[usize]>,
-        stored: bool,
-    ) -> Result<()> {
-        placed(|| Ok(self.worker.in_call(call).quiet_slow(only, stored)?))
+    pub(crate) fn quiet_slow(&self, only: Option<&[usize]>, stored: bool) -> Result<()> {
+        placed(|| Ok(self.worker.quiet_slow(only, stored)?))
     }
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty

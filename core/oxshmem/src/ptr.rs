@@ -109,6 +109,6 @@ impl Context<'_> {
     #[doc(alias = "shmem_addr_accessible")]
     #[must_use]
     pub fn addr_accessible<T: Pod>(&self, sym: Sym<T>, pe: usize) -> bool {
-        self.pe_accessible(pe) && self.check_live("addr_accessible", sym).is_ok()
+        self.pe_accessible(pe) && self.in_call("addr_accessible").check_live(sym).is_ok()
     }
 }

@@ -33,7 +33,10 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a readable source.
-        unsafe { self.put_raw_slow("put", dst, source, dst.len(), pe, false) }
+        unsafe {
+            self.in_call("put")
+                .put_raw_slow(dst, source, dst.len(), pe, false)
+        }
     }
 
     /// [`get`](Self::get) of as many elements as `src` has.
@@ -56,7 +59,10 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a writable destination.
-        unsafe { self.get_raw_slow("get", destination, src, src.len(), pe, false) }
+        unsafe {
+            self.in_call("get")
+                .get_raw_slow(destination, src, src.len(), pe, false)
+        }
     }
 
     /// Puts `len` elements by any path, after all checks.
@@ -68,7 +74,6 @@ impl Context<'_> {
     #[track_caller]
     pub(crate) unsafe fn put_raw_slow<T: Pod>(
         &self,
-        call: &'static str,
         dst: Sym<T>,
         source: *const T,
         len: usize,
@@ -76,17 +81,14 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         placed(|| {
-            let pe = self.check(call, dst, len, pe)?;
-            self.guard(call, Access::Put, dst, len, pe, true)?;
+            let pe = self.check(dst, len, pe)?;
+            self.guard(Access::Put, dst, len, pe, true)?;
             let bytes = len * size_of::<T>();
             self.count(Kind::Put, dst, bytes, pe);
             // SAFETY: the caller promises a readable source.
             unsafe {
                 let source = LocalBuffer::at(source.cast(), bytes);
-                Ok(self
-                    .worker
-                    .in_call(call)
-                    .put_raw(dst.into(), source, pe, nonblocking)?)
+                Ok(self.worker.put_raw(dst.into(), source, pe, nonblocking)?)
             }
         })
     }
@@ -100,7 +102,6 @@ impl Context<'_> {
     #[track_caller]
     pub(crate) unsafe fn get_raw_slow<T: Pod>(
         &self,
-        call: &'static str,
         destination: *mut T,
         src: Sym<T>,
         len: usize,
@@ -108,17 +109,14 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         placed(|| {
-            let pe = self.check(call, src, len, pe)?;
-            self.guard(call, Access::Get, src, len, pe, nonblocking)?;
+            let pe = self.check(src, len, pe)?;
+            self.guard(Access::Get, src, len, pe, nonblocking)?;
             let bytes = len * size_of::<T>();
             self.count(Kind::Get, src, bytes, pe);
             // SAFETY: the caller promises a writable destination.
             unsafe {
                 let into = LocalBuffer::at(destination.cast(), bytes);
-                Ok(self
-                    .worker
-                    .in_call(call)
-                    .get_raw(into, src.into(), pe, nonblocking)?)
+                Ok(self.worker.get_raw(into, src.into(), pe, nonblocking)?)
             }
         })
     }

@@ -340,7 +340,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         placed(|| {
-            self.check(call, dst, 0, pe)?;
+            self.in_call(call).check(dst, 0, pe)?;
             blocks.check(call, dst)?;
             blocks.check_local(call, source.len())?;
             // SAFETY: the blocks lie within `source`.
@@ -358,7 +358,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         placed(|| {
-            self.check(call, src, 0, pe)?;
+            self.in_call(call).check(src, 0, pe)?;
             blocks.check(call, src)?;
             blocks.check_local(call, destination.len())?;
             // SAFETY: the blocks lie within `destination`.
@@ -404,7 +404,10 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         // SAFETY: `source` is borrowed for the call.
-        unsafe { self.put_raw_slow(call, dst, source.as_ptr(), source.len(), pe, false) }
+        unsafe {
+            self.in_call(call)
+                .put_raw_slow(dst, source.as_ptr(), source.len(), pe, false)
+        }
     }
 
     #[cold]
@@ -418,6 +421,6 @@ impl Context<'_> {
     ) -> Result<()> {
         let (into, len) = (destination.as_mut_ptr(), destination.len());
         // SAFETY: `destination` is borrowed for the call, and any bytes are a `T: Pod`.
-        unsafe { self.get_raw_slow(call, into, src, len, pe, false) }
+        unsafe { self.in_call(call).get_raw_slow(into, src, len, pe, false) }
     }
 }

@@ -96,10 +96,11 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
-        self.check(CALL, signal.word, 1, pe)?;
-        let pe = self.check(CALL, dst, 0, pe)?;
+        self.in_call(CALL).check(signal.word, 1, pe)?;
+        let pe = self.in_call(CALL).check(dst, 0, pe)?;
         // Not in flight afterwards: the signal orders it.
-        self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
+        self.in_call(CALL)
+            .guard(Access::Put, dst, dst.len(), pe, false)?;
         self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
         let signal = Signal {

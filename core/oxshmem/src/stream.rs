@@ -112,7 +112,7 @@ impl World {
         sym: Sym<T>,
         pe: usize,
     ) -> Result<DevicePtr> {
-        self.check(call, sym, sym.len(), pe)?;
+        self.in_call(call).check(sym, sym.len(), pe)?;
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {
             return Err(Error::Argument {
                 call,

@@ -126,7 +126,7 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        let in_world = self.check(call, dst, 0, pe)?;
+        let in_world = self.in_call(call).check(dst, 0, pe)?;
         blocks.check(call, dst)?;
         if blocks.is_nothing::<T>() {
             return Ok(());
@@ -152,7 +152,8 @@ impl Context<'_> {
                     let start = i * remote_stride;
                     let to = dst.range(start..start + block_len)?;
                     self.worker.yield_point();
-                    self.guard(call, Access::Put, to, block_len, in_world, true)?;
+                    self.in_call(call)
+                        .guard(Access::Put, to, block_len, in_world, true)?;
                     self.count(Kind::Put, to, to.bytes(), in_world);
                     // SAFETY: the caller promises a readable block.
                     unsafe {
@@ -184,7 +185,7 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        let in_world = self.check(call, src, 0, pe)?;
+        let in_world = self.in_call(call).check(src, 0, pe)?;
         blocks.check(call, src)?;
         if blocks.is_nothing::<T>() {
             return Ok(());
@@ -192,7 +193,10 @@ impl Context<'_> {
         blocks.check_length::<T>(call)?;
         let Some(span) = self.worker.peers.span(src, pe) else {
             // SAFETY: the caller promises writable blocks.
-            return unsafe { self.get_blocks_slow(call, destination, src, blocks, in_world) };
+            return unsafe {
+                self.in_call(call)
+                    .get_blocks_slow(destination, src, blocks, in_world)
+            };
         };
         for i in 0..blocks.count {
             let at = i * blocks.remote_stride * size_of::<T>();

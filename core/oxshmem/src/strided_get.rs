@@ -24,7 +24,6 @@ impl Context<'_> {
     #[cold]
     pub(crate) unsafe fn get_blocks_slow<T: Pod>(
         &self,
-        call: &'static str,
         destination: *mut T,
         src: Sym<T>,
         blocks: Blocks,
@@ -40,7 +39,7 @@ impl Context<'_> {
             let mut get = || {
                 let from = src.range(at..at + blocks.block_len)?;
                 // SAFETY: the caller's promise.
-                unsafe { self.get_block(call, into, from, pe, last, &mut in_flight) }
+                unsafe { self.get_block(into, from, pe, last, &mut in_flight) }
             };
             result = match before {
                 Some(endpoint) => self.worker.lending(LanePeer { endpoint, pe }, get),
@@ -72,7 +71,6 @@ impl Context<'_> {
     /// `into` is writable for the block, until the last of them has arrived or the lane was dropped.
     unsafe fn get_block<'w, T: Pod>(
         &'w self,
-        call: &'static str,
         into: *mut u8,
         from: Sym<T>,
         pe: usize,
@@ -80,13 +78,9 @@ impl Context<'_> {
         in_flight: &mut Option<&'w Endpoint>,
     ) -> Result<()> {
         self.worker.yield_point();
-        self.guard(call, Access::Get, from, from.len(), pe, false)?;
+        self.guard(Access::Get, from, from.len(), pe, false)?;
         self.count(Kind::Get, from, from.bytes(), pe);
-        match self
-            .worker
-            .in_call(call)
-            .access_path(OpKind::Put, from, pe)?
-        {
+        match self.worker.access_path(OpKind::Put, from, pe)? {
             AccessPath::Lane(endpoint, remote) if !last && !from.is_empty() => {
                 let peer = LanePeer { endpoint, pe };
                 let destination = LocalBuffer::at(into, from.bytes());
@@ -100,10 +94,7 @@ impl Context<'_> {
             // SAFETY: the caller's promise.
             _ => unsafe {
                 let into = LocalBuffer::at(into, from.bytes());
-                Ok(self
-                    .worker
-                    .in_call(call)
-                    .get_raw(into, from.into(), pe, false)?)
+                Ok(self.worker.get_raw(into, from.into(), pe, false)?)
             },
         }
     }

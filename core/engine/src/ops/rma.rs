@@ -232,11 +232,8 @@ impl Worker {
         signal: Signal,
         nonblocking: bool,
     ) -> Result<()> {
-        const CALL: &str = "put_signal";
-        let peer = LanePeer {
-            endpoint,
-            pe: remote.pe,
-        };
+        let pe = remote.pe;
+        let peer = LanePeer { endpoint, pe };
         let caps = &endpoint.caps;
         let path = self.access_path(OpKind::Atomic, signal.word, remote.pe)?;
         let native = match path {

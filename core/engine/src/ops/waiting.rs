@@ -20,7 +20,7 @@ impl Waiter for Worker {
     }
 
     fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error> {
-        self.blocked_by_failed_lane(needs)
+        self.named(call, || self.blocked_by_failed_lane(needs))
     }
 
     fn track(&self) -> Option<Track> {

@@ -115,14 +115,13 @@ impl Context<'_> {
     /// Refuses a slice that is not as long as the remote side, or not on this PE's GPU.
     pub(crate) fn check_slice<T: Pod>(
         &self,
-        call: &'static str,
         streams: &GpuStreams,
         remote: Sym<T>,
         slice: &Slice<'_, T>,
     ) -> Result<()> {
         if slice.bytes() != remote.bytes() {
             return Err(Error::Argument {
-                call,
+                call: self.call(),
                 what: format!(
                     "the slice has {} bytes, the object {}; make them equal",
                     slice.bytes(),
@@ -130,20 +129,15 @@ impl Context<'_> {
                 ),
             });
         }
-        self.check_home(call, streams, slice.home())
+        self.check_home(streams, slice.home())
     }
 
     /// Refuses a slice with this stream that is not on this PE's GPU.
-    pub(crate) fn check_home(
-        &self,
-        call: &'static str,
-        streams: &GpuStreams,
-        home: &CudaStream,
-    ) -> Result<()> {
+    pub(crate) fn check_home(&self, streams: &GpuStreams, home: &CudaStream) -> Result<()> {
         let context = home.context();
         if context.cu_ctx() != interop::raw_context(&streams.gpu.context) {
             return Err(Error::Argument {
-                call,
+                call: self.call(),
                 what: format!(
                     "the slice lies on cudarc's GPU {}, this PE's heap on GPU {} (or their contexts \
                      differ); take World::gpu_context's GPU",
@@ -158,41 +152,40 @@ impl Context<'_> {
     /// Checks both sides, and waits until the work queued on the slice is done.
     fn await_slice<T: Pod>(
         &self,
-        call: &'static str,
         remote: Sym<T>,
         pe: usize,
         mut slice: Slice<'_, T>,
         access: Access,
         in_flight: bool,
     ) -> Result<IdleSlice<'_>> {
-        let streams = self.gpu_streams(call)?;
-        self.check_slice(call, streams, remote, &slice)?;
-        let pe = self.check(call, remote, remote.len(), pe)?;
-        self.guard(call, access, remote, remote.len(), pe, in_flight)?;
+        let streams = self.gpu_streams(self.call())?;
+        self.check_slice(streams, remote, &slice)?;
+        let pe = self.check(remote, remote.len(), pe)?;
+        self.guard(access, remote, remote.len(), pe, in_flight)?;
         let kind = match access {
             Access::Get => Kind::Get,
             _ => Kind::Put,
         };
         self.count(kind, remote, remote.bytes(), pe);
-        let home = interop::stream(slice.home()).in_call(call)?;
-        if home.is_capturing().in_call(call)? {
+        let home = interop::stream(slice.home()).in_call(self.call())?;
+        if home.is_capturing().in_call(self.call())? {
             return Err(Error::Argument {
-                call,
+                call: self.call(),
                 what: "the slice's stream is being captured into a graph; use the calls on streams, or \
                        end the capture first"
                     .into(),
             });
         }
-        let at = slice.begin(call)?;
+        let at = slice.begin(self.call())?;
         // A stream waits for PEs only where calls of this world have queued such waits.
         let needs = if streams.is_used() {
             WaitsOn::AnyPeer
         } else {
             WaitsOn::Pe(pe)
         };
-        self.drain_stream(call, streams, &home, needs)?;
+        self.drain_stream(self.call(), streams, &home, needs)?;
         Ok(IdleSlice {
-            call,
+            call: self.call(),
             streams,
             pe,
             at,
@@ -204,24 +197,20 @@ impl Context<'_> {
     /// Puts a slice.
     pub(super) fn put_slice<T: Pod>(
         &self,
-        call: &'static str,
         dst: Sym<T>,
         slice: Slice<'_, T>,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let local = self.await_slice(call, dst, pe, slice, Access::Put, true)?;
+        let local = self.await_slice(dst, pe, slice, Access::Put, true)?;
         let carried =
             self.carry_slice(dst, &local, false, |endpoint, remote, from, registered| {
                 // SAFETY: as many bytes of the program's, lent to this call; or lent to a scope, and registered as long.
                 unsafe {
                     if nonblocking && registered {
-                        Ok(self
-                            .worker
-                            .in_call(call)
-                            .lane_put_nbi(endpoint, remote, from)?)
+                        Ok(self.worker.lane_put_nbi(endpoint, remote, from)?)
                     } else {
-                        Ok(self.worker.in_call(call).lane_put(endpoint, remote, from)?)
+                        Ok(self.worker.lane_put(endpoint, remote, from)?)
                     }
                 }
             })?;
@@ -239,7 +228,7 @@ impl Context<'_> {
             },
             |at, part| {
                 let dst = dst.range(at..at + part.len())?;
-                Ok(self.worker.in_call(call).put_bytes(dst, part, local.pe)?)
+                Ok(self.worker.put_bytes(dst, part, local.pe)?)
             },
         )
     }
@@ -247,24 +236,20 @@ impl Context<'_> {
     /// Gets into a slice.
     pub(super) fn get_slice<T: Pod>(
         &self,
-        call: &'static str,
         slice: Slice<'_, T>,
         src: Sym<T>,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let local = self.await_slice(call, src, pe, slice, Access::Get, nonblocking)?;
+        let local = self.await_slice(src, pe, slice, Access::Get, nonblocking)?;
         let carried =
             self.carry_slice(src, &local, true, |endpoint, remote, into, registered| {
                 // SAFETY: as for put_slice; lent for writing.
                 unsafe {
                     if nonblocking && registered {
-                        Ok(self
-                            .worker
-                            .in_call(call)
-                            .lane_get_nbi(endpoint, remote, into)?)
+                        Ok(self.worker.lane_get_nbi(endpoint, remote, into)?)
                     } else {
-                        Ok(self.worker.in_call(call).lane_get(endpoint, remote, into)?)
+                        Ok(self.worker.lane_get(endpoint, remote, into)?)
                     }
                 }
             })?;
@@ -276,7 +261,7 @@ impl Context<'_> {
             local.bytes,
             |at, part| {
                 let src = src.range(at..at + part.len())?;
-                Ok(self.worker.in_call(call).get_bytes(part, src, local.pe)?)
+                Ok(self.worker.get_bytes(part, src, local.pe)?)
             },
             |at, part| {
                 // SAFETY: the part lies within the program's bytes, which are lent to this call.

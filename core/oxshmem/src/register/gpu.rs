@@ -52,7 +52,8 @@ impl Context<'_> {
     /// NIC, memory of CUDA's pools) causes no error: its transfers go through host memory.
     pub fn register_gpu<T: Pod>(&self, slice: CudaSlice<T>) -> Result<RegisteredGpu<'_, T>> {
         const CALL: &str = "register_gpu";
-        self.check_home(CALL, self.gpu_streams(CALL)?, slice.stream())?;
+        self.in_call(CALL)
+            .check_home(self.gpu_streams(CALL)?, slice.stream())?;
         let (start, _) = driver::DevicePtr::device_ptr(&slice, slice.stream());
         let start = std::ptr::with_exposed_provenance_mut(start as usize);
         let needs = |rail: &Rail| rail.carries_gpu() && !rail.is_retired();

@@ -38,7 +38,7 @@ impl World {
             }
             LocalOperand::Slice(slice) => slice,
         };
-        self.check_slice(call, streams, remote, &slice)?;
+        self.in_call(call).check_slice(streams, remote, &slice)?;
         let home = interop::stream(slice.home()).in_call(call)?;
         let ordered = home.as_raw() == stream.as_raw() || stream.is_capturing().in_call(call)?;
         // Made before anything is queued, so that queued work can be waited for.

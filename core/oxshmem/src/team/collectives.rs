@@ -414,8 +414,9 @@ impl Team<'_> {
         placed(|| {
             let valid = self
                 .context
-                .check_live("collect", dst)
-                .and_then(|()| self.context.check_live("collect", src));
+                .in_call("collect")
+                .check_live(dst)
+                .and_then(|()| self.context.in_call("collect").check_live(src));
             self.collect_checked(dst, src, valid)
         })
     }
@@ -487,15 +488,15 @@ impl Team<'_> {
         dst: Sym<T>,
         src: Sym<T>,
     ) -> Result<()> {
-        self.context.check_live(call, dst)?;
-        self.context.check_live(call, src)?;
+        self.context.in_call(call).check_live(dst)?;
+        self.context.in_call(call).check_live(src)?;
         self.context.check_pair(call, dst, src)
     }
 
     /// Checks that two objects are live, and do not overlap.
     fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        self.context.check_live(call, dst)?;
-        self.context.check_live(call, src)?;
+        self.context.in_call(call).check_live(dst)?;
+        self.context.in_call(call).check_live(src)?;
         Ok(check_apart(call, dst.into(), src.into())?)
     }
 

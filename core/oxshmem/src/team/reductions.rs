@@ -225,8 +225,8 @@ impl Team<'_> {
             self.state().mapped,
         );
         let ready = buffers.and_then(|buffers| {
-            self.context.check_live(CALL, dst)?;
-            self.context.check_live(CALL, src)?;
+            self.context.in_call(CALL).check_live(dst)?;
+            self.context.in_call(CALL).check_live(src)?;
             self.check_blocks(CALL, src, len)?;
             if in_place.is_none() {
                 check_apart(CALL, dst.into(), src.into())?;

@@ -39,7 +39,6 @@ fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
 /// As many messages as may be pending, to a PE that replies to none of them.
 fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
     let peer = LanePeer {
-        call: "test",
         endpoint: lane(context, x, LOST),
         pe: LOST,
     };
