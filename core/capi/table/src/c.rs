@@ -1,6 +1,6 @@
 //! Declarations in C, as far as the table has them.
 
-use crate::{Function, Param};
+use crate::function::{Function, Param};
 
 /// A piece of C in which `T` stands for the type of elements.
 pub(crate) fn with_type(text: &str, c_type: &str) -> String {
@@ -40,9 +40,10 @@ pub(crate) fn list(params: &[Param]) -> String {
 
 /// A type and a name after it.
 pub(crate) fn typed(c: &str, name: &str) -> String {
-    match c.ends_with('*') {
-        true => format!("{c}{name}"),
-        false => format!("{c} {name}"),
+    if c.ends_with('*') {
+        format!("{c}{name}")
+    } else {
+        format!("{c} {name}")
     }
 }
 
@@ -53,8 +54,9 @@ pub(crate) fn prototype(function: &Function, name: &str) -> String {
         typed(&function.returns, name),
         list(&function.params)
     );
-    match function.name.ends_with("_global_exit") {
-        true => format!("OXSHMEM_NORETURN {declared};"),
-        false => format!("{declared};"),
+    if function.name.ends_with("_global_exit") {
+        format!("OXSHMEM_NORETURN {declared};")
+    } else {
+        format!("{declared};")
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Each function is the strong symbol `pshmem_X`, which hands its arguments with its own name to the row's
 //! implementation; `shmem_X` is a weak alias of it, so that a profiling tool can define its own. The aliases stand in
-//! the same Rust module as the functions: what the compiler puts into one object file, where alone an alias can be made.
+//! the same Rust module as the functions: the compiler puts a module into one object file, and an alias can be made only
+//! in the object file that defines its function.
 
 use std::fmt::Write;
 
-use crate::{Function, functions};
+use crate::function::Function;
+use crate::table::functions;
+use crate::types::ALL;
 
 /// The source of all exported functions.
 #[must_use]
@@ -14,7 +17,7 @@ pub fn exports() -> String {
     let mut source = String::from("// Generated from the table by build.rs.\n");
     let mut aliases = String::new();
     for function in functions() {
-        // These are written by hand, aliases and all.
+        // Functions that are written by hand, aliases and all.
         if by_value_in_x87(&function) {
             continue;
         }
@@ -33,8 +36,8 @@ pub fn exports() -> String {
     source
 }
 
-/// Whether it takes or gives a `long double` itself, for which Rust has no type: these are written by hand, in
-/// `long_double.rs`.
+/// Whether a function takes or returns a `long double` by value. Rust has no such type: `long_double.rs` has these
+/// functions.
 fn by_value_in_x87(function: &Function) -> bool {
     const LONG_DOUBLE: &str = "long double";
     function.returns == LONG_DOUBLE || function.params.iter().any(|param| param.c == LONG_DOUBLE)
@@ -97,10 +100,7 @@ fn rust_type(c: &str, element: &str) -> String {
         "shmem_team_t" => "Team",
         "shmem_team_config_t" => "TeamConfig",
         "shmem_ctx_session_config_t" => "SessionConfig",
-        _ => crate::types::ALL
-            .iter()
-            .find(|of| of.c == c)
-            .map_or(c, |of| of.rust),
+        _ => ALL.iter().find(|of| of.c == c).map_or(c, |of| of.rust),
     };
     named.into()
 }
@@ -115,7 +115,7 @@ pub fn version_script() -> String {
             let _ = writeln!(script, "    {twin};");
         }
     }
-    // What inlined calls read.
+    // The variable that inlined calls read.
     script.push_str("    oxshmem_inline;\n};\n");
     script
 }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::function::{Function, Param};
+use crate::table::functions;
 use crate::types::distinct;
-use crate::{Function, Param, c, functions, inlined};
+use crate::{c, inlined};
 
 /// The functions of one name.
 struct Generic {
@@ -30,9 +32,10 @@ fn generics() -> Vec<Generic> {
         let Some(generic) = all.iter_mut().find(|generic| generic.name == name) else {
             continue;
         };
-        let forms = match function.ctx {
-            true => &mut generic.ctx,
-            false => &mut generic.plain,
+        let forms = if function.ctx {
+            &mut generic.ctx
+        } else {
+            &mut generic.plain
         };
         let same = |a: &Function, b: &Function| match (a.of, b.of) {
             (Some(a), Some(b)) => distinct(a.c) == distinct(b.c),
@@ -58,21 +61,24 @@ fn has_volatile_form(function: &Function) -> bool {
 fn volatile_params(function: &Function) -> Vec<Param> {
     const OBJECTS: [&str; 5] = ["dest", "source", "ivar", "ivars", "sig_addr"];
     let params = function.params.iter().cloned();
-    let qualified = params.map(|param| match OBJECTS.contains(&param.name.as_str()) {
-        true if param.c.ends_with('*') => Param {
+    let qualified = params.map(|param| {
+        if !OBJECTS.contains(&param.name.as_str()) || !param.c.ends_with('*') {
+            return param;
+        }
+        Param {
             c: format!("volatile {}", param.c),
             ..param
-        },
-        _ => param,
+        }
     });
     qualified.collect()
 }
 
-/// What the C11 macros call it: where it has a volatile form, a name of that for the same symbol.
+/// The name by which the C11 macros call a function: that of its volatile form if it has one, else its own.
 fn called(function: &Function) -> String {
-    match has_volatile_form(function) {
-        true => format!("ox{}", function.name),
-        false => function.name.clone(),
+    if has_volatile_form(function) {
+        format!("ox{}", function.name)
+    } else {
+        function.name.clone()
     }
 }
 
@@ -127,9 +133,12 @@ pub(crate) fn volatile_calls() -> String {
 /// Arguments for a function whose parameters may be volatile, where they are not.
 fn given(function: &Function, volatile: &[Param], cast: impl Fn(&str, &str) -> String) -> String {
     let both = volatile.iter().zip(&function.params);
-    let given = both.map(|(param, plain)| match param.c == plain.c {
-        true => plain.name.clone(),
-        false => cast(&plain.c, &plain.name),
+    let given = both.map(|(param, plain)| {
+        if param.c == plain.c {
+            plain.name.clone()
+        } else {
+            cast(&plain.c, &plain.name)
+        }
     });
     given.collect::<Vec<_>>().join(", ")
 }
@@ -211,7 +220,7 @@ pub(crate) fn overloads() -> String {
     let mut text = String::new();
     for generic in generics() {
         for function in generic.plain.iter().chain(&generic.ctx) {
-            // What has that name in C already, with those parameters.
+            // A function of C that has this name and these parameters needs no overload.
             let is_c = |f: &&Function| f.name == generic.name && types(f) == types(function);
             if all.iter().find(is_c).is_none() {
                 let _ = writeln!(text, "{}", overload(function, generic.name, |c| c.into()));
@@ -249,9 +258,10 @@ fn overload(function: &Function, name: &str, as_type: impl Fn(&str) -> String) -
     let mut given = Vec::new();
     for param in &mut params {
         let c = as_type(&param.c);
-        given.push(match c == param.c {
-            true => param.name.clone(),
-            false => format!("reinterpret_cast<{}>({})", param.c, param.name),
+        given.push(if c == param.c {
+            param.name.clone()
+        } else {
+            format!("reinterpret_cast<{}>({})", param.c, param.name)
         });
         param.c = c;
     }

@@ -1,9 +1,11 @@
-//! The headers.
+//! The generated headers.
 
 use std::fmt::Write;
 
+use crate::function::Function;
+use crate::table::functions;
 use crate::types::{self, Set};
-use crate::{c, functions, generics, inlined};
+use crate::{c, generics, inlined};
 
 const GENERATED: &str = "/* Generated from oxshmem's table (core/capi/table); do not edit. */\n";
 
@@ -80,7 +82,7 @@ fn shmemx() -> String {
 }
 
 /// Each function, and whether it is the first of its row.
-fn with_firsts() -> Vec<(crate::Function, bool)> {
+fn with_firsts() -> Vec<(Function, bool)> {
     let mut last = None;
     let all = functions().into_iter().map(|function| {
         let row = Some((function.row.name, function.row.types));
@@ -139,7 +141,7 @@ fn inline() -> String {
     guarded("OXSHMEM_INLINE_H", about, &body)
 }
 
-/// For the conformance programs: `RMA_TYPES(X)` is `X(float, float)` and so on for each type.
+/// Lists of types for the conformance programs: `RMA_TYPES(X)` is `X(float, float)` and so on for each type.
 fn lists() -> String {
     let sets = [
         ("RMA_TYPES", Set::Rma),
@@ -166,7 +168,7 @@ fn lists() -> String {
             "#define {name}(X) \\\n    {}\n",
             each.join(" \\\n    ")
         );
-        // Those that are types of their own, which C11 and C++ choose by.
+        // Types that C11 and C++ tell apart.
         let mut seen = Vec::new();
         let distinct = all.iter().flatten().filter(|of| {
             let c = types::distinct(of.c);

@@ -1,43 +1,45 @@
-//! The calls that programs may have compiled into them: one word, put, got or changed on the default context, and what orders
-//! that.
+//! The calls that may be compiled into programs: puts, gets and atomics of one word on the default context, fence and
+//! quiet.
 //!
-//! Each does by `include/oxshmem/direct.h` what the library would, or calls its twin there.
+//! Each does the library's work by the functions of `include/oxshmem/direct.h`, or else calls its twin in the library.
 
 use std::fmt::Write;
 
-use crate::{Function, c, functions};
+use crate::c;
+use crate::function::Function;
+use crate::table::functions;
 
-/// What an inlined call does.
-enum Way {
+/// The kind of an inlined call, by which its body is written.
+enum CallKind {
     /// Puts the value that it is given.
     P,
-    /// Gives the value that it gets.
+    /// Returns the value that it gets.
     G,
     /// Puts elements, if they are one word.
     Put,
-    /// Gets such.
+    /// Gets elements, if they are one word.
     Get,
-    /// Does one of `OXSHMEM_FETCH` and so on, with the value and the condition that these are in C.
+    /// Performs an atomic: its name after `OXSHMEM_`, its value and its condition, each as a name in C.
     Atomic(&'static str, &'static str, &'static str),
-    /// Orders, by that call.
+    /// Fence or quiet, by this call of `direct.h`.
     Order(&'static str),
 }
 
-impl Way {
+impl CallKind {
     fn of(function: &Function) -> Option<Self> {
-        // More than a word.
+        // Elements of more than a word.
         let is_large = function
             .of
             .is_some_and(|of| of.c == "long double" || of.name == "128");
         let call = function.row.call;
         match call {
             _ if function.ctx || is_large => None,
-            "rma::p" => Some(Way::P),
-            "rma::g" => Some(Way::G),
-            "rma::put" => Some(Way::Put),
-            "rma::get" => Some(Way::Get),
-            "order::quiet" => Some(Way::Order("oxshmem_order(1)")),
-            "order::fence" => Some(Way::Order("oxshmem_order(0)")),
+            "rma::p" => Some(CallKind::P),
+            "rma::g" => Some(CallKind::G),
+            "rma::put" => Some(CallKind::Put),
+            "rma::get" => Some(CallKind::Get),
+            "order::quiet" => Some(CallKind::Order("oxshmem_order(1)")),
+            "order::fence" => Some(CallKind::Order("oxshmem_order(0)")),
             _ => Self::atomic(call.strip_prefix("atomics::")?),
         }
     }
@@ -55,35 +57,39 @@ impl Way {
             "fetch_xor" | "xor" => ("XOR", "value", "value"),
             _ => return None,
         };
-        Some(Way::Atomic(op, value, cond))
+        Some(CallKind::Atomic(op, value, cond))
     }
 }
 
-/// Whether a program may have it.
+/// Whether a function has an inlined form.
 pub(crate) fn has(function: &Function) -> bool {
-    Way::of(function).is_some()
+    CallKind::of(function).is_some()
 }
 
-/// The definitions.
+/// The definitions of all inlined forms.
 pub(crate) fn calls() -> String {
     let mut text = String::new();
     for function in functions() {
-        let (Some(way), Some(twin)) = (Way::of(&function), function.twin()) else {
+        let (Some(kind), Some(twin)) = (CallKind::of(&function), function.twin()) else {
             continue;
         };
         let given: Vec<_> = function.params.iter().map(|p| p.name.as_str()).collect();
         let called = format!("{twin}({})", given.join(", "));
         let size = element_size(&function);
-        let body = match way {
-            Way::P => format!("if (!oxshmem_p(dest, &value, sizeof value, pe)) {called};"),
-            Way::G => format!(
+        let body = match kind {
+            CallKind::P => format!("if (!oxshmem_p(dest, &value, sizeof value, pe)) {called};"),
+            CallKind::G => format!(
                 "{} value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = {called}; return value;",
                 function.returns
             ),
-            Way::Put => format!("if (!oxshmem_put(dest, source, nelems, {size}, pe)) {called};"),
-            Way::Get => format!("if (!oxshmem_get(dest, source, nelems, {size}, pe)) {called};"),
-            Way::Atomic(op, value, cond) => atomic(&function, &called, op, value, cond),
-            Way::Order(order) => format!("if (!{order}) {called};"),
+            CallKind::Put => {
+                format!("if (!oxshmem_put(dest, source, nelems, {size}, pe)) {called};")
+            }
+            CallKind::Get => {
+                format!("if (!oxshmem_get(dest, source, nelems, {size}, pe)) {called};")
+            }
+            CallKind::Atomic(op, value, cond) => atomic(&function, &called, op, value, cond),
+            CallKind::Order(order) => format!("if (!{order}) {called};"),
         };
         let declared = c::typed(&function.returns, &function.name);
         let params = c::list(&function.params);
@@ -93,7 +99,7 @@ pub(crate) fn calls() -> String {
     text
 }
 
-/// What an atomic consists of.
+/// The body of an atomic.
 fn atomic(function: &Function, called: &str, op: &str, value: &str, cond: &str) -> String {
     let c = function.of.map_or("void", |of| of.c);
     let on = match op {

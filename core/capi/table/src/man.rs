@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::c;
 use crate::pages::{PAGES, Page};
 use crate::rows::{ROWS, Row};
+use crate::table::expand;
 use crate::types::{self, Set};
-use crate::{c, expand};
 
 /// All pages: their names in `core/capi/man/`, and their text. Of `links` each line is a page and another call that it is
 /// about.
@@ -31,7 +32,7 @@ fn rows(page: &Page) -> Vec<&'static Row> {
         .collect()
 }
 
-/// The family of a row: its name, less what stands for the type and the context.
+/// The family of a row: its name without the marks of type and context.
 pub(crate) fn family(row: &Row) -> String {
     row.name
         .replace('@', "")
@@ -53,7 +54,7 @@ fn text(page: &Page) -> String {
     let rows = rows(page);
     let mut names: Vec<String> = page.families.iter().map(|name| (*name).into()).collect();
     for row in &rows {
-        // Those of types, and of contexts, are too many to be told: they have links.
+        // Names with a type or a context are too many to list: they have links.
         let others = expand(row)
             .into_iter()
             .filter(|function| !function.ctx && function.of.is_none_or(|of| of.c == "void"));
@@ -145,7 +146,7 @@ fn prototype(row: &Row) -> String {
     format!("{}({params});", c::typed(&returns, &shown(row)))
 }
 
-/// What begins with a dot is a request; a dash is no hyphen.
+/// Text for troff, to which a plain `-` is a hyphen. Requests, lines that begin with a dot, stay as they are.
 fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }

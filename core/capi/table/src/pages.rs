@@ -1,6 +1,6 @@
 //! The reference pages: of each the families that it is about, and what they do.
 //!
-//! A family is named as its row, less what stands for the type and the context: `shmem_put` is of `shmem_@%_put` and
+//! A family is named as its row, without the marks of type and context: `shmem_put` is of `shmem_@%_put` and
 //! `shmem_@put%`. A test sees to it that each is on one page.
 
 /// A page. It is named after its first family.

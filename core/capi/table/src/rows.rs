@@ -8,9 +8,9 @@ pub struct Row {
     /// The function's name. `@` is where `ctx_` stands in the form that takes a context, if there is
     /// one, and `%` where the type does.
     pub name: &'static str,
-    /// Of which types there is one.
+    /// The types that there is a function of.
     pub types: Set,
-    /// What it returns, in C, where `T` is the type of elements.
+    /// The type that it returns, in C, where `T` is the type of elements.
     pub returns: &'static str,
     /// Its parameters in C, without the context.
     pub params: &'static str,

@@ -3,15 +3,15 @@
 /// A type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// As it stands in names.
+    /// Its part of functions' names.
     pub name: &'static str,
-    /// In C.
+    /// Its name in C.
     pub c: &'static str,
-    /// In the Rust that implements it.
+    /// Its name in the Rust code that implements the functions.
     pub rust: &'static str,
 }
 
-/// Which types a family has functions of.
+/// The types that a family has functions of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// No type: there is one function.
@@ -22,31 +22,31 @@ pub enum Set {
     Sizes,
     /// Elements of 32 and 64 bits without a type.
     OldSizes,
-    /// What is put and got.
+    /// Types of puts, gets and the collectives of teams that copy or compare.
     Rma,
-    /// What atomics and waits take.
+    /// Types of waits, and of atomics that compute or compare.
     Standard,
-    /// What atomics take that compute nothing.
+    /// Types of atomic fetch, set and swap.
     Extended,
-    /// What bitwise atomics take.
+    /// Types of bitwise atomics.
     Bitwise,
-    /// What the atomics of OpenSHMEM 1.3 took that compute nothing.
+    /// Types of fetch, set and swap in OpenSHMEM 1.3.
     OldExtended,
-    /// What the others took.
+    /// Types of the other atomics of OpenSHMEM 1.3.
     OldStandard,
-    /// What was waited for beside the standard types.
+    /// Types of waits and tests beside the standard ones.
     OldWaits,
-    /// What `shmem_T_wait` takes.
+    /// Types of `shmem_T_wait`.
     OldWait,
-    /// What reductions by bits take.
+    /// Types of bitwise reductions.
     ReduceBits,
-    /// What sums and products take.
+    /// Types of sums, products and scans.
     ReduceSum,
-    /// What reductions by bits of active sets take.
+    /// Types of bitwise reductions over active sets; other libraries have these over teams, too.
     OldReduceBits,
-    /// What their greatest and least take.
+    /// Types of maxima and minima over active sets.
     OldReduceOrder,
-    /// What their sums and products take.
+    /// Types of sums and products over active sets.
     OldReduceSum,
 }
 
@@ -92,7 +92,7 @@ const SIZES: &[Type] = &[
     of_type("128", "void", "[u64; 2]"),
 ];
 
-/// The types of a set; none at all is one function without a type.
+/// The types of a set. `None` in it is a function without a type.
 #[must_use]
 pub fn of(set: Set) -> Vec<Option<Type>> {
     let sized = |names: &[&str]| {

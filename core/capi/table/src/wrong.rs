@@ -1,9 +1,10 @@
-//! Calls with one argument that makes no sense, for the test of what the library says of them.
+//! Calls with one argument that makes no sense, for the test of the library's messages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::{Function, Param, functions};
+use crate::function::{Function, Param};
+use crate::table::functions;
 
 /// The header with them: `WRONG(X)` is `X(number, call, tells, statement)` for each, where `tells` is in the message;
 /// `NULLS(X)` is the same of memory of the program's own that is null, which is told where checks are on; and `ANY(X)` is
@@ -63,7 +64,7 @@ fn is_own(function: &Function, param: &Param) -> bool {
 fn examples() -> Vec<Function> {
     let mut seen = BTreeSet::new();
     let mut all = functions();
-    // Those of longs, or of what is most like them, come first.
+    // Functions of longs, or of the types most like them, come first.
     let of = |function: &Function| function.of.map_or("", |of| of.name);
     let like = ["long", "ulong", "64", "mem", "short"];
     all.sort_by_key(|function| {
@@ -72,7 +73,7 @@ fn examples() -> Vec<Function> {
             .unwrap_or(9)
     });
     all.retain(|function| seen.insert((function.row.name, function.row.types as u8, function.ctx)));
-    // Which end the process, or are of a process that has not begun.
+    // Calls that end the process, and calls that initialize the library.
     const APART: &[&str] = &[
         "shmem_global_exit",
         "shmem_init",
@@ -83,11 +84,11 @@ fn examples() -> Vec<Function> {
     all
 }
 
-/// Arguments that make no sense for a parameter, and what the message says of each.
+/// Arguments that make no sense for a parameter, each with a part of its message.
 fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
     let name = function.name.as_str();
     let has = |other: &str| function.params.iter().any(|param| param.name == other);
-    // What a context leads to is the same code.
+    // The form with a context runs the same code: only its context and PE are tried.
     if function.ctx && !["ctx", "pe"].contains(&param.name.as_str()) {
         return Vec::new();
     }
@@ -97,7 +98,7 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
             .map(|given| (*given, format!("argument {name}: ")));
         each.collect::<Vec<_>>()
     };
-    // Of symmetric memory.
+    // Arguments that must be symmetric memory.
     let symmetric = |arguments: &[&'static str], name: &str| {
         let null = ("NULL", format!("argument {name}: this is null"));
         let others = told(arguments, name).into_iter();
@@ -116,11 +117,11 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
     if asks.iter().any(|part| name.contains(part)) {
         return Vec::new();
     }
-    // Handles that are none, and such as these calls do not take.
+    // Handles that are not valid, and handles that the call does not take.
     let handle = |others: [&'static str; 2], none: &'static str, always: &'static str| {
         let more = match () {
             () if name.ends_with("_destroy") => Some(always),
-            // These do nothing with it.
+            // These calls do nothing for an invalid handle.
             () if ["fence", "quiet", "session"]
                 .iter()
                 .any(|part| name.contains(part)) =>
@@ -147,7 +148,7 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
             "SHMEM_TEAM_WORLD",
         ),
         "dest" if !gets => symmetric(&["mine"], "dest"),
-        // A put's is the program's own.
+        // The source of a put is the program's own memory.
         "source" if gets || collective || name.contains("fetch") => symmetric(&["mine"], "source"),
         "sig_addr" | "ivar" | "ivars" | "lock" => symmetric(&["mine", "(void *)1"], &param.name),
         "cmp" => told(&["17", "-1"], "cmp"),
@@ -170,7 +171,7 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
     }
 }
 
-/// The call, with one argument as given and the others such as make sense.
+/// The call, with one argument as given; the others make sense.
 fn statement(function: &Function, given: Option<(usize, &str)>) -> String {
     let arguments = function
         .params
@@ -185,15 +186,13 @@ fn statement(function: &Function, given: Option<(usize, &str)>) -> String {
         function.name,
         arguments.collect::<Vec<_>>().join(", ")
     );
-    match function
-        .params
-        .first()
-        .is_some_and(|param| param.c == "shmem_team_t")
-        && function.returns == "int"
-    {
-        // Which says so by its status, too.
-        true => format!("_exit({call} != 0)"),
-        false => format!("(void){call}"),
+    let first = function.params.first();
+    let of_team = first.is_some_and(|param| param.c == "shmem_team_t");
+    if of_team && function.returns == "int" {
+        // A team's call that returns reports the mistake by its status, too.
+        format!("_exit({call} != 0)")
+    } else {
+        format!("(void){call}")
     }
 }
 
