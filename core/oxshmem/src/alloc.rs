@@ -362,10 +362,7 @@ impl World {
             .in_call(CALL)
             .own_in_host_memory(sym)
             .and_then(|_| self.whole_block(CALL, sym));
-        let (mine, block) = match block {
-            Ok(block) => (Ok(()), Some(block)),
-            Err(error) => (Err(error), None),
-        };
+        let (mine, block) = block.map_or_else(|e| (Err(e), None), |b| (Ok(()), Some(b)));
         // On entry: nobody uses the block any more.
         self.barrier(CALL, signature, mine, &words)?;
         let Some(block) = block else {

@@ -158,12 +158,9 @@ pub(crate) fn join(
     let nic_atomics = agreed.nic_atomics(config.atomics, &announced.hosts)?;
     heap.set_nic_atomics(nic_atomics);
     let trace = announced.trace.as_ref();
-    let services = if agreed.messages {
-        let paths = &peers.routes.paths;
-        start_services(&rails, paths, &heap.own, &handlers.report_lost, trace)?
-    } else {
-        Vec::new()
-    };
+    let takers = if agreed.messages { &*rails } else { &[] };
+    let (paths, report_lost) = (&peers.routes.paths, &handlers.report_lost);
+    let services = start_services(takers, paths, &heap.own, report_lost, trace)?;
     let stats = config.stats.take();
     let stats = stats.map(|target| Stats::new(target, rails.len()));
     // A PE without an entry counts as oversubscribed.

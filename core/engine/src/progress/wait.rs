@@ -144,12 +144,7 @@ pub fn wait_longer<R>(
         waiting.iter().for_each(Waiting::goes_on);
         match parker {
             Some(parker) => {
-                let mut found = None;
-                park::sleep(parker, &Kernel, PARKED_SLEEP, &mut || {
-                    found = ready();
-                    found.is_some()
-                });
-                if let Some(value) = found {
+                if let Some(value) = sleep_parked(parker, ready) {
                     return Ok(value);
                 }
             }
@@ -159,6 +154,16 @@ pub fn wait_longer<R>(
             }
         }
     }
+}
+
+/// Sleeps until unparked, unless something is ready.
+fn sleep_parked<R>(parker: Parker<'_>, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+    let mut found = None;
+    park::sleep(parker, &Kernel, PARKED_SLEEP, &mut || {
+        found = ready();
+        found.is_some()
+    });
+    found
 }
 
 /// The polls of lanes before a wait yields.
