@@ -1,4 +1,4 @@
-//! What discovery and the choice of routes cost a PE: time and memory, for 1,024 simulated PEs on
+//! The cost of discovery and of the choice of routes to a PE: time and memory, for 1,024 simulated PEs on
 //! 128 hosts. `cargo bench -p oxshmem --bench routes`
 
 #[path = "../tests/scale/crowd.rs"]

@@ -1,5 +1,5 @@
-//! What `OXSHMEM_TRACE` costs a program: random updates of a table on all PEs (GUPS), with a trace and without by
-//! turns. `cargo bench -p oxshmem --bench trace`
+//! The cost of `OXSHMEM_TRACE` to a program: random updates of a table on all PEs (GUPS), with and without a trace
+//! by turns. `cargo bench -p oxshmem --bench trace`
 //!
 //! The PEs are two threads; their memory is mapped, or reached by a lane for every update (the example transport's).
 

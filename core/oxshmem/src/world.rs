@@ -126,8 +126,8 @@ impl World {
     /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
     /// because of them. Calls that need them, collectives among them, still do.
     ///
-    /// What was on its way to them by lanes is given up. Until then a quiet of the context that it was issued on
-    /// fails: of the one that a team is bound to where a collective call's own words were, too.
+    /// Operations in flight to them on lanes are cancelled. Until then a quiet of the context that issued such an
+    /// operation fails. The words of a collective call count as operations of the context that its team is bound to.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
         let lost = self.worker.engine.liveness.acknowledge();
         self.worker.forget_lost();
@@ -269,7 +269,7 @@ impl World {
         drop(traced);
         self.pe.sync_area.all.close();
         let left = self.say_goodbye();
-        // Who has not left is among those that the rendezvous waits for.
+        // A rendezvous waits for every PE that has not left: one that has not would wait for itself.
         if !self.inner.stranded.get() {
             self.worker.engine.bootstrap.outlast();
         }
@@ -279,7 +279,7 @@ impl World {
     fn say_goodbye(&self) -> Result<()> {
         let streams = self.end_streams();
         self.end_trace();
-        // Who waits for a word that has not gone out hears of a death instead.
+        // A PE that waits for a word that could not be sent is to see this PE fail, not leave.
         if !self.inner.stranded.get() {
             self.worker.engine.bootstrap.leave();
         }

@@ -117,7 +117,7 @@ struct Pe {
     knows: bool,
 }
 
-/// What may go wrong yet.
+/// Numbers of faults that may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Faults {
     /// A PE is lost to all.
@@ -136,11 +136,11 @@ struct State {
     pes: [Pe; PES],
     cut: Option<(usize, usize)>,
     faults: Faults,
-    /// Who entered and has not let go, in order, and how many.
+    /// The PEs that are in the queue or hold the lock, in order, and how many.
     queue: ([usize; PES], usize),
 }
 
-/// What the library is to leave out.
+/// The step that the library is to leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Without {
     Nothing,
@@ -162,7 +162,7 @@ enum Goes {
     Fails,
 }
 
-/// What each PE calls, by turns; who has got the lock lets go of it.
+/// The calls of each PE, made by turns; a PE that got the lock lets go of it.
 type Program = [[Option<Call>; CALLS]];
 
 struct Search<'a> {
@@ -205,7 +205,7 @@ fn search(program: &Program, faults: Faults, without: Without) -> Result<(usize,
     Ok((search.seen.len(), search.failed))
 }
 
-/// What a call gives after these answers, or what it asks for.
+/// The result of a call after these answers, or the step that it asks for next.
 fn replay(at: usize, call: Call, answers: &[u32]) -> Result<bool, Step> {
     let replay = Replay {
         me: at as u32 + 1,

@@ -102,7 +102,7 @@ fn waits_compare_as_their_type_does() {
             world.wait_until_on_stream(word, cmp, with, &stream)?;
             world.synchronize(&stream)?;
         }
-        // What does not hold is waited for, until it does.
+        // A condition that does not hold is waited for.
         for (before, cmp, with, after) in [
             (0, Cmp::Lt, 0, -1),
             (1, Cmp::Le, 0, 0),
@@ -249,8 +249,7 @@ fn broadcast_fcollect_and_alltoall_on_streams_give_everyone_their_parts() {
     }
 }
 
-/// What streams have done is in the calls after `synchronize`, and what the calls have done is there for
-/// streams.
+/// Calls after `synchronize` see the streams' operations, and later operations of streams see the calls'.
 #[test]
 fn host_collectives_come_after_synchronized_streams_and_before_what_follows() {
     run(2, |world| {

@@ -43,7 +43,7 @@ struct Pe<'w> {
     scratch: Sym<u64>,
     /// The run's number: in one of three the first streams' puts come late, in one their gets.
     run: Cell<u64>,
-    /// What this PE has seen, a datum each.
+    /// The data that this PE has seen, [`WORDS`] words each.
     seen: [Sym<u64>; 2],
     streams: [Stream; 2],
     event: Event,
@@ -167,7 +167,7 @@ impl<'w> Pe<'w> {
 
 /// Queues the part of a PE.
 type Program = fn(&Pe<'_>) -> Result<()>;
-/// What all PEs have seen, first and second, each 1 if it was the new datum, whole.
+/// Whether an outcome is forbidden: of each PE, what it saw first and second, 1 for the new datum, whole.
 type Forbidden = fn(&[[u64; 2]]) -> bool;
 
 /// Runs the program, whole: never forbidden. Runs it without what orders it: forbidden at some time.

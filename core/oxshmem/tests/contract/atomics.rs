@@ -6,7 +6,7 @@ use oxshmem::{AtomicBits, AtomicInt, AtomicValue, Error, Pod, Result, Sym};
 
 use crate::setting::Pe;
 
-/// What the 32-bit forms answer where the route has none: an error that says so.
+/// Asserts the error of the 32-bit forms where the route has none.
 pub fn is_refused<T: Debug>(result: Result<T>) {
     assert!(
         matches!(result, Err(Error::Unsupported { .. })),

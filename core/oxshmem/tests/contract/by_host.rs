@@ -64,7 +64,7 @@ pub fn holds_by(way: &str, test: &str) {
     assert!(well, "{way}, {test}: {said}\n{errors}");
 }
 
-/// What the values of the members come to.
+/// The fold of the members' values, by hosts first.
 pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize) -> T) -> T {
     let group = |group: &Vec<usize>| {
         let mut values = group.iter().map(|place| value(*place));
@@ -74,7 +74,7 @@ pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize
     T::fold(fold, &mut of_hosts).expect("no team is without members")
 }
 
-/// What goes by scratch memory, what does not, and what has no element for some members.
+/// Lengths that go through scratch memory, that do not, and that leave some members without an element.
 const LENGTHS: [usize; 3] = [3, 40_001, 9];
 
 /// PEs on these hosts, which others reach by lanes.
@@ -214,7 +214,7 @@ fn a_loss_midway_ends_reductions_on_all_hosts() {
                 }
                 begun.fetch_add(1, Ordering::SeqCst);
                 let Some(others) = others else {
-                    // Who ends while others are in one of those may end that.
+                    // A PE that ends while others are in one of those calls may end it with an error.
                     poll(|| Ok(begun.load(Ordering::SeqCst) == n))?;
                     return Err(Error::Argument {
                         call: "test",
@@ -232,7 +232,7 @@ fn a_loss_midway_ends_reductions_on_all_hosts() {
                 let mut seen = vec![0; len];
                 world.read(&mut seen, dst)?;
                 assert!(seen == vec![(n * (n - 1) / 2 - victim) as u64; len]);
-                // Who ends first is lost to the others, so they end together.
+                // A PE that ends first is lost to the others, so they end together.
                 survivors.fetch_add(1, Ordering::SeqCst);
                 poll(|| Ok(survivors.load(Ordering::SeqCst) == n - 1))
             });

@@ -194,7 +194,7 @@ fn bytes<T: Pod>(values: &[T]) -> &[u8] {
     bytemuck::cast_slice(values)
 }
 
-/// What one member holds before a call.
+/// The data of one member before a call.
 fn data<T: Number>(at: usize, len: usize) -> Vec<T> {
     (0..len).map(|i| T::make(pattern(at, i))).collect()
 }

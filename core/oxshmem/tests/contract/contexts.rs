@@ -10,7 +10,7 @@ use crate::order::poll;
 use crate::setting::{Path, Pe, Setting, patterns};
 use crate::threads::on_threads;
 
-/// What contexts are made with.
+/// The options that contexts are made with.
 const OPTIONS: [ContextOptions; 4] = [
     ContextOptions::NONE,
     ContextOptions::PRIVATE,
@@ -49,8 +49,8 @@ pub fn m17_a_context_orders_what_it_issued(pe: &Pe<'_>) -> Result<()> {
     pe.free(x)
 }
 
-/// What is put on a context is there after its quiet, and so it is after its end: nothing else is called
-/// that would complete it.
+/// Puts on a context are complete after its quiet, and after its end: no other call is made that would
+/// complete them.
 pub fn m19_quiet_and_the_end_of_a_context_complete_what_it_issued(pe: &Pe<'_>) -> Result<()> {
     let x = pe.alloc_zeroed::<u64>(pe.n_pes() * 64)?;
     let mine = x.range(pe.me() * 64..(pe.me() + 1) * 64)?;

@@ -33,7 +33,7 @@ pub fn m22_the_data_of_every_counted_put_is_there(pe: &Pe<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Who waits for fewer than come leaves the rest for the next wait, with nothing lost or counted twice.
+/// A wait for fewer than have arrived leaves the rest for the next wait, with nothing lost or counted twice.
 pub fn a_wait_takes_what_it_waited_for_and_no_more(pe: &Pe<'_>) -> Result<()> {
     let x = pe.alloc_zeroed::<u64>(1)?;
     let counter = pe.alloc_zeroed::<u64>(1)?;

@@ -1,4 +1,4 @@
-//! What is undefined in the published models is an error: M35, M36, M38, and PEs that don't exist.
+//! Misuse that the published models leave undefined is an error here: M35, M36, M38, and PEs that don't exist.
 
 use oxshmem::{Cmp, Context, Error, Fold, Result, SignalOp, Sym};
 
@@ -323,7 +323,7 @@ pub fn arguments_that_no_pe_may_give_are_refused_on_all(pe: &Pe<'_>) -> Result<(
     pe.free(x)
 }
 
-/// What fails on one PE alone fails on all, who learn where and why.
+/// A call that fails on one PE fails on all, with the PE and the reason.
 pub fn m36_a_failure_of_one_pe_is_told_to_all(pe: &Pe<'_>) -> Result<()> {
     let (x, y) = (pe.alloc_zeroed::<u64>(64)?, pe.alloc_zeroed::<u64>(64)?);
     let other = super::objects::another_world()?;

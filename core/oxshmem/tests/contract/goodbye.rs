@@ -33,7 +33,7 @@ pub fn leave(way: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the PEs of a job said of PE 1, and its own errors.
+/// The lines that the other PEs of a job print about PE 1, and its own errors.
 fn leaving(program: &'static str) -> (Vec<String>, String) {
     let mut processes = Job::new(3, program).start();
     let forgetful = processes.remove(1);

@@ -276,7 +276,7 @@ fn m13_a_piece_that_cannot_be_registered_or_imported_by_one_pe_is_taken_back_by_
     });
 }
 
-/// What joining tells each PE.
+/// The error that each PE gets when it joins.
 pub fn refusals(builders: Vec<Builder>) -> Vec<String> {
     let told = Mutex::new(Vec::new());
     let group = oxshmem_bootstrap::InProcess::group(builders.len() as u32);

@@ -40,7 +40,7 @@ over_all_routes! {
     sequences::sequences_of_calls_equal_a_serial_reference
 }
 
-/// What crosses a network once for each host.
+/// Collectives by host, whose data crosses the network once for each host.
 #[test]
 fn calls_of_several_hosts_equal_a_serial_reference() {
     let builder = World::builder()
@@ -167,8 +167,8 @@ fn the_kill_of_a_member_ends_calls_on_gpu_objects() {
     kill_one("gpu-collectives", 3);
 }
 
-/// What each of three PEs does until the last one is lost, in the middle of a call most probably; the others
-/// go on with a team of theirs.
+/// The program of each of three PEs: collective calls until the last PE is killed, most probably within a call.
+/// The others then go on with a team of their own.
 pub fn collect_until_lost() -> Result<()> {
     const LEN: usize = 100_000;
     let world = join_staged()?;

@@ -1,4 +1,4 @@
-//! What is otherwise with objects in GPU memory than in the host's (M2, M4, M8), and both in one world.
+//! The differences of objects in GPU memory from those in host memory (M2, M4, M8), and both in one world.
 
 use oxshmem::{Cmp, Error, MemoryKind, Result, SignalOp};
 

@@ -197,7 +197,7 @@ fn follow(world: &World, steps: &[Step]) -> Result<()> {
     world.barrier_all()?;
     for (round, step) in steps.iter().enumerate() {
         let pe = (me + round) % n;
-        // What goes by a network is ordered by fences, and is here for the PE itself after a quiet.
+        // Fences order operations over a network; data that they bring into this PE's memory is there after a quiet.
         match step {
             Step::GpuToGpu(..) => world.quiet()?,
             _ => world.fence()?,

@@ -18,7 +18,7 @@ fn the_end_of_a_target_ends_transfers_to_it() {
         let run = || {
             run(over, 3, |world| {
                 let x = world.alloc_on::<u64>(CUDA, 200_000)?;
-                // Who ends after a barrier may end it for the others.
+                // A PE that ends right after a barrier may end that barrier with an error on the others.
                 world.barrier_all()?;
                 ready.fetch_add(1, Ordering::Relaxed);
                 if world.my_pe() == 2 {

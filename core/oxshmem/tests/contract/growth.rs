@@ -173,7 +173,7 @@ fn growth_fails(step: Step, on: u32) {
             let mut seen = vec![0; 1000];
             world.get(&mut seen, kept, right)?;
             assert!(seen == patterns(right, 1000));
-            // What needs no more than there is works, in the same place.
+            // An allocation that fits in the present heap works, at the same offset.
             let small = world.alloc::<u64>(8)?;
             assert_eq!(small.offset(), offset);
             world.put(small, &patterns(me, 8), right)?;

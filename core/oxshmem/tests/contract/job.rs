@@ -11,7 +11,7 @@ use oxshmem::{Error, Result};
 
 use crate::setting::DEADLINE;
 
-/// What a started process runs; read by [`crate::programs`].
+/// The variable that names the program of a started process; read by [`crate::programs`].
 pub const PROGRAM: &str = "CONTRACT_PROGRAM";
 
 /// Begins each line that a PE says to its test.

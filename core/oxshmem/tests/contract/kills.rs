@@ -45,7 +45,7 @@ kills! {
     the_death_of_the_rendezvous_ends_puts: "put/first";
 }
 
-/// What a PE says that shall fail.
+/// The error of a PE that must fail.
 fn complaint(process: Process) -> String {
     let (status, said, errors) = process.end();
     assert!(!status.success(), "it ended well; it said {said:?}");

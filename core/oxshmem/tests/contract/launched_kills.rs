@@ -101,7 +101,7 @@ struct Launched {
     mark: String,
 }
 
-/// What there was of a job, none of which may remain.
+/// Resources of a job, none of which may remain after it.
 #[derive(Debug, Default)]
 struct Traces {
     /// Inode numbers of its heaps.

@@ -55,15 +55,15 @@ fn without_the_last(path: Path, n: usize, run: impl Fn(&World, Sym<u64>) -> Resu
     let (begun, done) = (Point::default(), Point::default());
     let result = spmd_with(Setting::new(path).builder(), n, |world| {
         let locks = world.alloc_zeroed::<u64>(n)?;
-        // Who ends while others are in the allocation's barrier may end that; and what that has left
-        // outstanding towards the lost would be a later quiet's error.
+        // A PE that ends while others are in the allocation's barrier may end that barrier with an error; and
+        // operations of it in flight to the lost PE would fail a later quiet.
         world.quiet()?;
         begun.meet(n)?;
         run(world, locks)?;
         if world.my_pe() == n - 1 {
             return Err(the_end());
         }
-        // Who ends first is lost to the others, so they end together.
+        // A PE that ends first is lost to the others, so they end together.
         done.meet(n - 1)
     });
     let error = result.expect_err("the last PE ends by an error");

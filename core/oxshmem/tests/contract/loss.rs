@@ -18,7 +18,7 @@ enum End {
     Panic,
 }
 
-/// What the others are in.
+/// The call that the others are in when the PE ends.
 type Call = fn(&World, Sym<u64>, usize) -> Result<()>;
 
 fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
@@ -31,7 +31,7 @@ fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
             let x = world.alloc_zeroed::<u64>(n)?;
             allocated.fetch_add(1, Ordering::Relaxed);
             if me == victim {
-                // Who ends while others are in the allocation's barrier may end that.
+                // A PE that ends while others are in the allocation's barrier may end that barrier with an error.
                 poll(|| Ok(allocated.load(Ordering::Relaxed) == n))?;
                 if end == End::Panic {
                     std::panic::resume_unwind(Box::new("the victim's panic"));
@@ -58,7 +58,7 @@ fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
             let mut all = vec![0; victim];
             world.get(&mut all, x, (me + 1) % victim)?;
             is_lost(world.barrier_all(), victim);
-            // Who ends first is lost to the others, so they end together.
+            // A PE that ends first is lost to the others, so they end together.
             survivors.fetch_add(1, Ordering::Relaxed);
             poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
         })
@@ -136,7 +136,7 @@ fn a_member_ends(
         before(world, x, victim)?;
         is_lost(all.sync(), victim);
         then(world, all, others, victim)?;
-        // Who ends first is lost to the others, so they end together.
+        // A PE that ends first is lost to the others, so they end together.
         survivors.fetch_add(1, Ordering::Relaxed);
         poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
     });
@@ -167,7 +167,7 @@ fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
     }
 }
 
-/// What was on its way to a lost PE never completes: a quiet says so until the loss is acknowledged. Calls that
+/// Operations in flight to a lost PE never complete: a quiet fails until the loss is acknowledged. Calls that
 /// complete nothing go on.
 #[test]
 fn m19_a_quiet_fails_where_something_was_on_its_way_to_a_lost_pe_until_that_is_acknowledged() {
@@ -228,7 +228,7 @@ fn what_a_pe_did_before_it_ended_counts() {
     }
 }
 
-/// Who waits for a lock hears of its holder's end; so does who asks later.
+/// A PE that waits for a lock gets an error when its holder ends; so does a PE that asks later.
 #[test]
 fn the_end_of_a_locks_holder_ends_the_others_waits_for_it() {
     for path in [Path::Mapped, Path::Checked, Path::Weak] {

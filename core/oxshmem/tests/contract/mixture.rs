@@ -64,13 +64,13 @@ const COMPARE: usize = 6;
 /// One word for each PE that sets it while the others add.
 const SET: usize = 7;
 const WORDS: usize = SET + PES;
-/// What is set is a multiple of this, which no sum of what is added reaches.
+/// Values that are set are multiples of this; the sum of all that is added stays below it.
 const TAG: u64 = 1 << 20;
 
-/// What the PEs of one test tell each other.
+/// The state that the PEs of one test share.
 #[derive(Default)]
 struct Shared {
-    /// What all have put in less what they have taken out.
+    /// The sum of the values swapped in, less the sum of those swapped out.
     swapped: AtomicU64,
     /// How many have set their words.
     set: AtomicUsize,

@@ -12,7 +12,7 @@ pub trait Number: Reducible + PartialEq + Debug {
     fn make(seed: u64) -> Self;
     /// Folds in the team's order.
     fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self>;
-    /// What a fold of nothing is.
+    /// The fold of no values.
     fn nothing(fold: Fold) -> Self;
 }
 

@@ -318,7 +318,7 @@ fn m25_own_objects_are_visible_after_a_wait(pe: &Pe<'_>) -> Result<()> {
 }
 
 pub fn m26_visibility_is_a_value_computed_from_the_routes(pe: &Pe<'_>) -> Result<()> {
-    // What checked mode forgoes does not change what the routes give.
+    // Visibility follows from the routes, not from the loads and stores that checked mode forgoes.
     let expected = match pe.setting.path {
         Path::Mapped | Path::Checked | Path::Simulator => Visibility::Global,
         // Alone a PE reaches all memory there is by its CPU.

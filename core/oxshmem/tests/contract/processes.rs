@@ -16,7 +16,7 @@ pub enum Start {
     Torchrun(&'static str),
 }
 
-/// What a job's PEs said, and how it ended where it ended badly.
+/// The lines that a job's PEs printed, and the failure, if the job failed.
 struct Report {
     said: Vec<String>,
     failure: Option<String>,

@@ -1,4 +1,4 @@
-//! What this test program does when another test starts it as a PE, or as a launcher.
+//! The entry points of this test program when another test starts it as a PE or as a launcher.
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -230,7 +230,7 @@ fn survive(program: &str) -> Result<()> {
     let (me, n) = (world.my_pe(), world.n_pes());
     let victim = if victim == "first" { 0 } else { n - 1 };
     let x = world.alloc_zeroed::<u64>(n)?;
-    // What a broadcast's root gave before it heard of the loss others may still take.
+    // Words apart from `x`: a broadcast that the root published before it saw the loss may still change `x`.
     let flags = world.alloc_zeroed::<u64>(n)?;
     world.barrier_all()?;
     say("ready");
@@ -243,7 +243,7 @@ fn survive(program: &str) -> Result<()> {
         "sync" => world.sync_all(),
         "alloc" => world.alloc::<u8>(1000).map(drop),
         "broadcast" => world.broadcast(x, x, victim),
-        // Whose root need not wait in each.
+        // A root need not wait in each broadcast.
         "broadcasts" => loop {
             if let Err(error) = world.broadcast(x, x, 0) {
                 break Err(error);

@@ -1,4 +1,4 @@
-//! What no member may pass to a team's call, on all of them or on one: every kind for every call.
+//! Arguments that a team's call refuses, passed by all members or by one: every kind for every call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -494,7 +494,7 @@ fn m36_a_broadcast_that_differs_on_one_member_holds_up_no_other_team() {
 }
 
 fn goes_on_elsewhere(case: usize) {
-    // Whose broadcast is a meeting.
+    // Elements of a broadcast in which all members wait for each other.
     const LONG: usize = 1 << 16;
     let done = spmd_with(Setting::new(Path::Mapped).builder(), 3, |world| {
         let team = world.team().split_strided(0, 1, 3)?.unwrap();
@@ -610,7 +610,7 @@ fn a_member_that_leaves_ends_its_team_alone() {
     }
 }
 
-/// Who destroys a team while the others call another of its calls: all are told, and other teams go on.
+/// A member that destroys a team while the others make another call: all get the error, and other teams go on.
 #[test]
 fn m36_a_destroy_that_the_others_do_not_call_is_told_to_all() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
@@ -666,7 +666,7 @@ fn the_end_of_a_member_ends_every_call_of_its_team() {
                     }
                 }
                 heard.fetch_add(1, Ordering::Relaxed);
-                // Who ends first is lost to the others, so they end together.
+                // A PE that ends first is lost to the others, so they end together.
                 poll(|| Ok(heard.load(Ordering::Relaxed) == victim))
             });
             assert_eq!(heard.load(Ordering::Relaxed), victim, "{path:?} {done:?}");

@@ -1,4 +1,4 @@
-//! What a case runs under: a way to reach the peers, a memory model, a number of PEs.
+//! The setting of a case: how PEs reach their peers, the memory model, the number of PEs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Each PE's heap in bytes.
 pub const HEAP: usize = 32 << 20;
 
-/// What is drawn at random begins here: what weak transports decide by, sequences of calls, and whatever
-/// properties are tried with. Named by `CONTRACT_SEED`, else the same in each run.
+/// The seed of all random choices: those of weak transports, the sequences of calls, the inputs of properties.
+/// `CONTRACT_SEED` sets it; otherwise it is the same in each run.
 pub fn seed() -> u64 {
     let named = std::env::var("CONTRACT_SEED");
     named.map_or(7, |seed| seed.parse().expect("CONTRACT_SEED is a number"))

@@ -342,7 +342,7 @@ pub fn a_split_does_not_wait_for_that_of_another_parent(pe: &Pe<'_>) -> Result<(
     Ok(())
 }
 
-/// What was put on the context that a team is attached to is there after the team's barrier.
+/// Puts on the context that a team is attached to are complete after the team's barrier.
 pub fn m19_a_teams_barrier_completes_the_context_that_it_is_attached_to(pe: &Pe<'_>) -> Result<()> {
     if !has_threads(pe) {
         return Ok(());
@@ -402,7 +402,7 @@ pub fn members_make_teams_among_themselves_at_once_and_beside_splits(pe: &Pe<'_>
     Part::end(pe, blocks)
 }
 
-/// What a member refuses fails on all, with its reason; then the team goes on.
+/// A call that one member refuses fails on all, with its reason; then the team goes on.
 pub fn m36_a_call_that_one_member_refuses_fails_on_all(pe: &Pe<'_>) -> Result<()> {
     let (n, x) = (pe.n_pes(), pe.alloc_zeroed::<u64>(1)?);
     let team = pe.team().split_strided(n - 1, -1, n)?.unwrap();
@@ -471,7 +471,7 @@ pub fn a_context_is_made_while_another_thread_is_in_a_collective(pe: &Pe<'_>) ->
     pe.free(flag)
 }
 
-/// What a team says of itself is the same on any context, and its own contexts count as it does.
+/// A team's PEs and numbers are the same on any context, and contexts made from it number PEs as it does.
 pub fn a_detached_team_is_the_same_team(pe: &Pe<'_>) -> Result<()> {
     let n = pe.n_pes();
     let x = pe.alloc_zeroed::<u64>(n)?;
@@ -577,7 +577,7 @@ fn the_end_of_a_pe_ends_the_collectives_of_all_threads() {
                 });
                 thread.join().unwrap()
             })?;
-            // Who ends first is lost to the others, so they end together.
+            // A PE that ends first is lost to the others, so they end together.
             survivors.fetch_add(1, Ordering::Relaxed);
             poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
         });

@@ -240,7 +240,7 @@ pub fn teams_that_overlap_do_not_disturb_each_other(pe: &Pe<'_>) -> Result<()> {
     pe.free(entered)
 }
 
-/// What a member stored before is seen by all after the team's sync (M24), or what it completed (M25).
+/// Stores of a member are visible to all after the team's sync (M24), and so are its completed puts (M25).
 pub fn m24_a_teams_sync_makes_earlier_stores_visible(pe: &Pe<'_>) -> Result<()> {
     let n = pe.n_pes();
     let x = pe.alloc_zeroed::<u64>(4)?;

@@ -27,7 +27,7 @@ struct Board {
 
 const WORDS: usize = 16;
 
-/// What a thread does in a round: the PE, the word and the value.
+/// The put and the add of a thread in a round: their PE, word and value.
 fn step(pe: usize, thread: usize, round: usize, pes: usize) -> (usize, usize, u64) {
     let chosen = pattern(pe * THREADS + thread + 1000, round);
     (
@@ -78,7 +78,7 @@ impl Board {
         on(&|context| context.quiet())
     }
 
-    /// What this PE has after all, done by one after the other.
+    /// Compares this PE's memory with that of the same calls made one after the other.
     fn check(self, pe: &Pe<'_>) -> Result<()> {
         let (n, me) = (pe.n_pes(), pe.me());
         let mut words = vec![0; n * THREADS * WORDS];

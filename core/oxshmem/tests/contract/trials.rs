@@ -17,7 +17,7 @@ pub struct Trial {
     pub strides: (usize, usize),
     pub fold: Fold,
     pub root: usize,
-    /// What the members give.
+    /// The seed of the members' data.
     pub seed: usize,
 }
 

@@ -13,7 +13,7 @@ const LENGTHS: [usize; 3] = [1, 100, 9_001];
 /// More than a private buffer holds.
 const LONG: usize = 140_000;
 
-/// What a member gives: `len` elements from `at` on.
+/// A member's data: `len` elements from `at` on.
 fn given(member: usize, at: usize, len: usize) -> Vec<u64> {
     pattern(member + 1, at + len).split_off(at)
 }

@@ -34,7 +34,7 @@ fn again_with_work_that_waits_for_ever() {
     world.quiet().unwrap();
     let held = stream(&world);
     let (release, wait) = mpsc::channel::<()>();
-    // What a kernel does that spins on a flag.
+    // A stand-in for a kernel that spins on a flag.
     let spin = move || assert!(wait.recv().is_err(), "nothing is sent");
     held.host_func(spin).unwrap();
     if let Some(word) = world.gpu_ptr(word, 0) {

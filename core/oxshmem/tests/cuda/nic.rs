@@ -18,7 +18,7 @@ pub const NAME: &str = "nic";
 /// Keys of registrations begin here; below are nvlink's, of heaps.
 const FIRST: u64 = 1 << 32;
 
-/// What registering local memory answers.
+/// The outcome of registering local memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Registers {
     #[default]
@@ -29,7 +29,7 @@ pub enum Registers {
     NoMore,
 }
 
-/// What all domains of one `Nic` have seen and are to do.
+/// The state of all domains of one `Nic`, and the faults that they are to show.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub registers: Registers,
@@ -37,7 +37,7 @@ pub struct Seen {
     pub live: BTreeMap<u64, (LocalKey, Range<usize>)>,
     /// The keys of registrations that operations named, in order.
     pub named: Vec<u64>,
-    /// What no lane may be given: GPU memory without a key, or by one that has ended.
+    /// Operands that no lane may be given: GPU memory without a key, or with one that has ended.
     pub strays: Vec<String>,
     /// Gets into registered memory that no flush has followed.
     pub unflushed: usize,

@@ -392,7 +392,7 @@ fn m37_an_atomic_on_a_symmetric_source_of_a_copy_under_way_is_found() {
         for both in [hosts, gpus] {
             let (near, far) = (both.range(..8)?, both.range(8..)?);
             for put in [true, false] {
-                // What goes by the host is complete when the call returns.
+                // A get that goes through the host is complete when the call returns.
                 if !put && both == gpus {
                     continue;
                 }

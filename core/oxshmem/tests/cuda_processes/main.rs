@@ -18,7 +18,7 @@ use job::{Job, Process, end_well};
 use oxshmem_cuda::Driver;
 use oxshmem_cuda::testing::present;
 
-/// What the contract's jobs take from their setting.
+/// The part of the contract's `setting` that its jobs use.
 mod setting {
     use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn start_with(job: &Job, odd: usize, variables: &[(&str, &str)]) -> Vec<Process>
     (0..job.n).map(command).collect()
 }
 
-/// What each PE, which shall fail, says.
+/// The error of each PE, all of which must fail.
 fn complaints(mut pes: Vec<Process>) -> Vec<String> {
     pes.iter_mut().for_each(Process::release);
     let complaint = |pe: Process| {
@@ -169,7 +169,7 @@ fn m13_a_process_whose_gpu_has_no_room_fails_the_allocation_on_all() {
     }
 }
 
-/// What a PE with such a driver is told, and the others, in a job that cannot begin.
+/// The error of PE 1, which has such a driver, and of the others, in a job that cannot begin.
 fn refused_driver(variables: &[(&str, &str)], words: &[&str]) {
     let Some(job) = software_job(3, "join") else {
         return;

@@ -1,4 +1,4 @@
-//! What this test program does when another test starts it as a PE.
+//! The entry point of this test program when another test starts it as a PE.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn pe() {
     });
 }
 
-/// What a process has open, and its GPU's free bytes.
+/// The file descriptors that a process has open, and its GPU's free bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     descriptors: Vec<String>,

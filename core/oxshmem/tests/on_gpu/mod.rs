@@ -1,4 +1,4 @@
-//! What tests of GPU memory begin with: the first GPU, of the software driver that `ci/test-gpu` gives or a
+//! The fixture of tests of GPU memory: the first GPU, of the software driver that `ci/test-gpu` gives or a
 //! real one, and worlds on it. Without either nothing is run, which is said in one line; with
 //! `OXSHMEM_TEST_CUDA=1` that is a failure.
 #![allow(dead_code, reason = "each test takes what it needs")]
@@ -86,7 +86,7 @@ pub fn pattern(seed: usize, len: usize) -> Vec<u64> {
     (0..len).map(|at| (seed * 1_000_003 + at) as u64).collect()
 }
 
-/// What this PE has.
+/// This PE's values.
 pub fn read<T: Pod>(world: &World, sym: Sym<T>) -> Result<Vec<T>> {
     let mut values = vec![T::zeroed(); sym.len()];
     world.get(&mut values, sym, world.my_pe())?;

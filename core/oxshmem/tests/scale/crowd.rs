@@ -12,7 +12,7 @@ use oxshmem_transport::Transport;
 
 use crate::stand_in::{Kind, StandIn};
 
-/// What the others tell is what this PE tells, on their own hosts.
+/// A bootstrap that gives this PE's contributions as those of the others, on their own hosts.
 #[derive(Debug)]
 pub struct Crowd {
     pub size: u32,

@@ -11,7 +11,7 @@ use oxshmem_transport::{
     Region, RegionId, RemoteRegion, Result, SignalSupport, Transport, WireUp,
 };
 
-/// Which transport it stands in for.
+/// The transport that a [`StandIn`] stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// GPUs of one host.

@@ -26,7 +26,7 @@ use oxshmem_loopback::Loopback;
 use oxshmem_transport::Transport;
 use oxshmem_weak::{Machine, Seeded, Settings, Simulator, Weak};
 
-/// What the contract's jobs take from their setting.
+/// The part of the contract's `setting` that its jobs use.
 mod setting {
     use std::time::Duration;
 

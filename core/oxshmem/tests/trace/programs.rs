@@ -1,4 +1,4 @@
-//! What is traced, and what this test program does when another test starts it as a PE.
+//! The calls that are traced, and the entry point of this test program when another test starts it as a PE.
 
 use std::env;
 use std::time::Duration;

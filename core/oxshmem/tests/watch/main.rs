@@ -1,4 +1,4 @@
-//! What a job says of itself when it is asked to: who waits for whom, its log, its statistics.
+//! The reports that a job gives on request: which PE waits for which, its log, its statistics.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,7 +19,7 @@ use job::{Process, this_program};
 use oxshmem::testing::spmd_with;
 use oxshmem::{Builder, Cmp, ContextOptions, SignalOp, World};
 
-/// What the contract's jobs take from their setting.
+/// The part of the contract's `setting` that its jobs use.
 mod setting {
     use std::time::Duration;
 
@@ -238,7 +238,7 @@ fn statistics_come_to_standard_error_and_are_the_same_on_every_pe_or_refused() {
     );
 }
 
-/// What a program finds by its own means, it finds with statistics too.
+/// A world with statistics maps the peers that it maps without.
 #[test]
 fn pointers_and_other_contexts_reach_pes_that_are_counted() {
     let (builder, path) = counted("pointers");

@@ -1,4 +1,4 @@
-//! What this test program does when another test starts it as a launcher or a PE.
+//! The entry points of this test program when another test starts it as a launcher or a PE.
 
 use std::env;
 

@@ -1,5 +1,5 @@
-//! What a sequence is made of, as numbers that anything may be and that [`super::script`] brings into
-//! their domains. So every plan makes sense, and shrinks.
+//! The steps of a sequence, as arbitrary numbers that [`super::script`] reduces to their domains. So every plan
+//! is valid, and every part of one that it shrinks to.
 
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ pub struct Call {
     pub strides: (usize, usize),
     /// Where the destination and the source lie in their halves of the memory.
     pub places: (usize, usize),
-    /// Which half is the destination's.
+    /// The destination's half of the memory: the second instead of the first.
     pub flipped: bool,
     pub in_place: bool,
     /// Whether the members write their sources anew before.

@@ -15,7 +15,7 @@ struct Objects {
     signal: Sym<u64>,
     lock: Sym<u64>,
     count: Sym<u64>,
-    /// What was allocated last.
+    /// The block that was allocated last.
     block: Option<Sym<u64>>,
 }
 

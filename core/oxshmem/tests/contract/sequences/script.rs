@@ -15,7 +15,7 @@ use crate::setting::pattern;
 pub struct Script {
     /// Bytes of each PE's memory.
     pub bytes: usize,
-    /// What it holds before.
+    /// Each PE's memory before the first step.
     pub before: Vec<Arc<Vec<u8>>>,
     pub moments: Vec<Moment>,
     /// How often the word that the lock guards is counted up.
@@ -30,7 +30,7 @@ pub struct Moment {
     pub after: Vec<Arc<Vec<u8>>>,
 }
 
-/// What the members do. Teams are numbered as they are made; 0 is the world's.
+/// The call that the members make. Teams are numbered as they are made; 0 is the world's.
 #[derive(Debug)]
 pub enum Deed {
     /// The new teams, the first of which has the number `first`.
@@ -91,13 +91,13 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// What a member writes into its source before.
+    /// The elements that a member writes into its source before the call.
     pub fn given<T: Number>(&self, member: usize) -> Vec<T> {
         let value = |i| T::make(pattern(self.seed * 1024 + member, i));
         (0..self.src.len()).map(value).collect()
     }
 
-    /// What it writes there after the call.
+    /// The elements that it writes there after the call.
     pub fn next<T: Number>(&self, member: usize) -> Vec<T> {
         self.given(member + 512)
     }
@@ -326,7 +326,7 @@ impl Job {
     }
 }
 
-/// What a PE puts in an exchange.
+/// The bytes that a PE puts in an exchange.
 pub fn put(pe: usize, seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| pattern(pe + 77, seed + i) as u8).collect()
 }
