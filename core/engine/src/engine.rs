@@ -27,20 +27,20 @@ use crate::progress::long_waits::LongWaits;
 use crate::route::table::Routes;
 use crate::trace::timeline::Trace;
 
-/// Marks a PE as lost, because a lane finds it so.
+/// The sink for PEs that a lane cannot reach any more: it marks them as lost.
 pub type PeerFailureSink = Arc<dyn Fn(u32) + Send + Sync>;
-/// Learns of each wait that was not over at once: the call that waited, and for how long.
+/// The observer of waits that did not end at their first polls: it gets the call and the duration.
 pub type WaitObserver = Arc<dyn Fn(&'static str, Duration) + Send + Sync>;
 
 /// One PE of a job, without the state of one stream of operations.
 pub struct Engine {
-    /// Closed before the lanes are: what those wait for on a shared GPU may wait for this PE's end.
+    /// The bootstrap. Closed before the lanes: they may wait for work on a shared GPU that waits for this PE's exit.
     pub bootstrap: Arc<dyn Bootstrap>,
-    /// The guard that ends this PE's work on its GPU. Dropped after the bootstrap has told this PE's end, since that work
-    /// may wait for it, and before the memory that the work may use.
+    /// The guard that ends this PE's work on its GPU. Dropped after the bootstrap has reported this PE's exit, for which
+    /// that work may wait, and before the memory that the work may use.
     pub gpu_teardown: Option<Box<dyn Any + Send + Sync>>,
 
-    // The memory, and the ways to it.
+    // The memory, and the paths to it.
     /// The opened transports; a path names one by its index.
     pub rails: Vec<Arc<Rail>>,
     /// This PE's number in the world.
@@ -65,7 +65,7 @@ pub struct Engine {
     // The other PEs.
     /// The PEs that are lost.
     pub liveness: Arc<Liveness>,
-    /// Takes a PE as lost.
+    /// Marks a PE as lost.
     pub report_lost: PeerFailureSink,
     /// Requests to other PEs without a reply.
     pub requests: ControlRequests,
@@ -77,8 +77,8 @@ pub struct Engine {
     pub spin: u32,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
-    /// Whether a wait gives its CPU to others before it polls anything else: they outnumber the CPUs, no lane has to be
-    /// driven, and nobody wants to know of each wait.
+    /// Whether a wait yields its CPU before it checks anything else: PEs outnumber the CPUs, no lane needs progress,
+    /// and no trace records waits.
     pub oversubscribed: bool,
     /// The deadline of a wait.
     pub timeout: Option<Duration>,

@@ -26,9 +26,9 @@ pub enum Error {
         call: &'static str,
         /// The PE that waits.
         me: usize,
-        /// For whom.
+        /// The PE, or the lane, that it waits for.
         whom: String,
-        /// For what.
+        /// The event that it waits for.
         what: String,
     },
     /// A target of another world (M35).
@@ -73,11 +73,11 @@ pub enum Error {
         call: &'static str,
         /// This PE.
         me: usize,
-        /// For whom.
+        /// The PE, or the lane, that it waits for.
         whom: String,
-        /// For what.
+        /// The event that it waits for.
         what: String,
-        /// For how long.
+        /// The duration of the wait.
         waited: Duration,
         /// The deadline.
         limit: Duration,
@@ -87,11 +87,11 @@ pub enum Error {
     Unreachable {
         /// The call.
         call: &'static str,
-        /// From this PE.
+        /// The PE that cannot reach it.
         from: usize,
         /// The PE.
         pe: usize,
-        /// The words of each transport.
+        /// The reason of each transport.
         why: String,
     },
     /// The route to this PE does not support the operation.

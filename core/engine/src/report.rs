@@ -2,7 +2,7 @@
 
 pub use oxshmem_bootstrap::log::{say, warn};
 
-/// A line that a program sees which wants to know: to its `tracing` subscriber alone.
+/// A line for the program's `tracing` subscriber alone.
 pub fn info(message: &str) {
     tracing::info!(target: "oxshmem", "{message}");
 }

@@ -47,21 +47,21 @@ pub struct PendingReply {
     pub context: u64,
     /// The index of its transport.
     pub transport: usize,
-    /// Its context is about to read the reply.
+    /// Whether its context is about to read the reply.
     pub fetching: bool,
 }
 
 /// The outcome of an attempt to claim a slot for one more message.
 pub(crate) enum SlotState {
-    /// This slot is the caller's.
+    /// A slot, claimed for the caller.
     Free(PendingReply),
-    /// Free when this message of its own has its reply.
+    /// No free slot: the caller waits for the reply to this message of its own.
     After(PendingReply),
-    /// Free when it has cancelled those of its own that no reply can arrive for.
+    /// No free slot: the caller first cancels its own messages to lost PEs.
     Cancellable,
-    /// Free when one of any context has its reply.
+    /// No free slot: all hold messages of other contexts, some of which may still get a reply.
     Full,
-    /// Free when other contexts have cancelled theirs to this PE and others, which were lost.
+    /// No free slot: all hold messages of other contexts to lost PEs, of which this is one.
     Lost(usize),
 }
 
@@ -69,7 +69,7 @@ impl PendingReplies {
     /// Bytes of the slots.
     pub const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
 
-    /// Replies go into these words.
+    /// No messages; `replies` are the words that replies go into.
     pub fn new(replies: Target) -> Self {
         PendingReplies {
             replies,
@@ -101,14 +101,14 @@ impl PendingReplies {
             .collect()
     }
 
-    /// Whether a context has any.
+    /// Whether a context has any messages without a reply.
     pub(crate) fn has_any_of(&self, context: u64) -> bool {
         let slots = self.slots();
         let mut all = slots.slots.iter().flatten();
         all.any(|sent| sent.context == context)
     }
 
-    /// A message has its reply, or none can arrive.
+    /// Frees the slot of a message that has its reply, or that no reply can arrive for.
     pub(crate) fn free(&self, sent: PendingReply) {
         if let Some(slot) = self.slots().slots.get_mut(sent.slot) {
             // After the reply another context may have claimed the slot.
@@ -116,7 +116,8 @@ impl PendingReplies {
         }
     }
 
-    /// A context has ended, and so have its lanes if any of its messages has no reply: none arrives.
+    /// Frees the slots of a context that has ended. If a message of it has no reply, its lanes have ended, too: no
+    /// reply can arrive late.
     pub(crate) fn end(&self, context: u64) {
         for slot in &mut self.slots().slots {
             slot.take_if(|sent| sent.context == context);

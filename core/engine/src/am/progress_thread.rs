@@ -141,7 +141,7 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
     let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
     let operands = (request.operand, request.compare);
     let old = word.rmw_word(request.width, request.op, operands, FenceSite::Fetch);
-    // The reply says that it is done.
+    // The atomic comes before the reply that announces it.
     fence(Ordering::SeqCst);
     let remote = |at: u64| {
         let (extent, offset, _) = extents.locate(at);

@@ -5,13 +5,13 @@ use oxshmem_transport::{AtomicOp, Width};
 /// A request of one PE to another's staging server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageRequest {
-    /// Lend me so many slots at most; the reply, a byte for each, comes when there is one at least.
+    /// Lend up to so many slots. The reply, a byte for each slot lent, is sent once at least one is free.
     Take(u8),
     /// Copy from the slot into GPU memory.
     In(StagePiece),
     /// Copy from GPU memory into the slot.
     Out(StagePiece),
-    /// I need no slots any more, and wait for none. It has no reply.
+    /// End the transfer: take all lent slots back, and drop the request for more. It has no reply.
     Done,
     /// Do this on a word of GPU memory; the reply is its old value.
     Atomic {

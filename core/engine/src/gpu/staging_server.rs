@@ -93,7 +93,7 @@ struct State {
     slots: Option<Slots>,
     lent: [Slot; SLOTS],
     waiting: VecDeque<Waiting>,
-    /// Lost for good: their earlier requests may still be in the queue.
+    /// The PEs that are lost. Their earlier requests may still be in the queue.
     gone: BTreeSet<u32>,
 }
 
@@ -159,7 +159,7 @@ struct Copying<'a> {
 impl Drop for Copying<'_> {
     fn drop(&mut self) {
         self.stage.state().end_copy(self.slot);
-        // Its holder may be lost, and others wait.
+        // The slot's holder may have been lost meanwhile, and other PEs may wait for a slot.
         self.stage.lend();
     }
 }
@@ -215,7 +215,7 @@ impl StagingServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on there are slots. They lie within the host heap.
+    /// Sets the slots, which lie within the host heap, and lends them to the PEs that wait.
     pub fn open(&self, slots: Slots) {
         self.state().slots = Some(slots);
         self.lend();
@@ -254,7 +254,7 @@ impl StagingServer {
 
     fn start(self: &Arc<Self>) -> Result<mpsc::Sender<Queued>, String> {
         let (queue, requests) = mpsc::channel::<Queued>();
-        // Weak: it ends with the stage, which has the queue's other end.
+        // Weak: the thread ends with the server, which owns the sending end of the queue.
         let stage = Arc::downgrade(self);
         let serve = move || {
             for queued in requests {
@@ -282,7 +282,7 @@ impl StagingServer {
                     if state.gone.contains(&from) {
                         return;
                     }
-                    // A PE is in one transfer at a time: it has given up the slots that it had before.
+                    // A PE has one transfer at a time: a new one returns the slots of the one before.
                     state.release(from);
                     state.waiting.push_back(Waiting {
                         pe: from,
@@ -346,7 +346,7 @@ impl StagingServer {
                 // SAFETY: the slot lies in the heap, which `own` keeps mapped, stays this PE's, and is
                 // behind no reference.
                 unsafe { access.read(piece.offset, slot.at, piece.len as usize)? };
-                // The reply says that it is there.
+                // The copy comes before the reply that announces it.
                 fence(Ordering::SeqCst);
                 Ok(Vec::new())
             }

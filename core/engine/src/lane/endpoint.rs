@@ -26,7 +26,7 @@ pub struct Endpoint {
     // Dropped before the registrations that its operations use.
     lane: RefCell<LaneState>,
     in_flight: RefCell<InFlight>,
-    /// Where there is a trace. Boxed: others need not carry it.
+    /// The counters for a trace, if there is one. Boxed, which keeps the endpoint small without one.
     pub(crate) trace: Option<Box<LaneCounters>>,
 }
 
@@ -95,8 +95,8 @@ impl Endpoint {
         }
     }
 
-    /// Its context ends. If all it issued has completed, the next one may have the lane; else that is
-    /// dropped, which waits until nothing in flight touches local memory.
+    /// Ends the context's use of the lane. If all that it issued has completed, the lane is left to the next context;
+    /// else it is dropped, which waits until nothing in flight touches local memory.
     pub(crate) fn close(&mut self, completed: bool) {
         let state = self.lane.get_mut();
         let Some(lane) = state.lane.take() else {
@@ -108,7 +108,7 @@ impl Endpoint {
         }
     }
 
-    /// The world ends: the lane is left to be dropped after its bootstrap, with its transport.
+    /// Leaves the lane to be dropped with its transport, after the bootstrap: for the end of the world.
     pub(crate) fn retire_lane(&mut self) {
         let state = self.lane.get_mut();
         if let Some(lane) = state.lane.take() {
@@ -211,7 +211,7 @@ impl Endpoint {
     pub(crate) fn take_refusal(&self, pe: usize) -> Option<oxshmem_transport::Error> {
         let refused = &mut self.lane.borrow_mut().refused;
         let mut first = None;
-        // The others of that PE have the same cause.
+        // One error is enough: the other refusals of that PE have the same cause.
         for (whom, error) in std::mem::take(refused) {
             if whom == pe {
                 first = first.or(Some(error));
@@ -260,8 +260,8 @@ impl Endpoint {
         lost.or(state.has_news.then_some(LaneFailure::Connection))
     }
 
-    /// The live PEs with operations in flight on a connection that has failed, and the reason: they may wait for
-    /// those. This library's own words may be among the operations; those are put into host memory.
+    /// The live PEs that may wait for operations in flight on a connection that has failed, and the reason: PEs with
+    /// puts to host memory in flight, since the signals of collective calls are such puts.
     fn stranded(&self) -> Vec<(usize, String)> {
         let state = self.lane.borrow();
         if state.lane.is_some() && state.failed_connections.is_empty() {
@@ -323,7 +323,7 @@ impl Endpoint {
         let lane = state.lane.as_mut()?;
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, std::slice::from_ref(op)) };
-        // A lane that is full now may not be soon; an operation that is refused is so again.
+        // The caller posts it again: a full lane may have credits by then, and a refusal repeats itself.
         let Status::All = posted.status else {
             return None;
         };

@@ -20,10 +20,10 @@ pub struct Rail {
     pub name: &'static str,
     /// The opened device.
     pub domain: Arc<dyn Domain>,
-    /// The domain's, which are constant.
+    /// The domain's capabilities, which are constant.
     pub caps: Capabilities,
     guarantees: [Guarantees; MemoryKind::ALL.len()],
-    /// Operations take lanes of it.
+    /// Whether operations take lanes of it.
     lanes_enabled: AtomicBool,
     // Dropped before the registrations that its operations use.
     /// Lanes of ended contexts.
@@ -32,7 +32,7 @@ pub struct Rail {
     pub host: RegisteredHeap,
     /// This PE's GPU heap, as it is registered.
     pub gpu: RegisteredHeap,
-    /// Nothing will ever go by it.
+    /// Whether no operation will use it any more.
     retired: AtomicBool,
 }
 
@@ -148,7 +148,7 @@ impl RegisteredHeap {
         self.registered.store(regions.len(), Ordering::Release);
     }
 
-    /// The key of the extent of this PE's heap in which a byte lies, and how far that reaches.
+    /// The key of the extent of this PE's heap in which a byte lies, and how many bytes the extent has from there.
     #[inline]
     pub(crate) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
         let (extent, _, rest) = self.extents.locate(offset);
@@ -159,7 +159,7 @@ impl RegisteredHeap {
         Some((LocalKey(key.load(Ordering::Relaxed)), rest))
     }
 
-    /// A PE's heap is imported, and so will be the extents that it grows by.
+    /// Records that a PE's heap is imported: so will be the extents that it grows by.
     pub fn imports_from(&self, peer: &Peer) {
         let mut imported = self.imported();
         if !imported.iter().any(|known| known.pe == peer.pe) {
@@ -171,7 +171,7 @@ impl RegisteredHeap {
 impl Rail {
     /// A rail of an opened device, without lanes and registrations.
     pub fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
-        // Nothing, where it does not say.
+        // A domain that declares no guarantees gives none.
         let promised = |kind| domain.guarantees(kind).unwrap_or(Guarantees::NONE);
         Rail {
             name,
@@ -191,7 +191,7 @@ impl Rail {
         self.caps.pins
     }
 
-    /// Nothing will go by it: its registrations end.
+    /// Ends the registrations: no operation will use the rail.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.host.shrink(0);
@@ -253,7 +253,7 @@ impl Rail {
             .all(|kind| self.guarantees(kind).completion == Completion::Placed)
     }
 
-    /// Whether it knows this PE's GPU heap.
+    /// Whether it has registered this PE's GPU heap.
     pub fn carries_gpu(&self) -> bool {
         !self.gpu.regions().is_empty()
     }

@@ -24,7 +24,7 @@ pub struct RemoteTarget {
     pub kind: MemoryKind,
     /// Bytes from the start of its heap of that kind.
     pub offset: u64,
-    /// The performer of atomics there.
+    /// The executor of atomics there.
     pub atomics: AtomicsBy,
 }
 

@@ -35,7 +35,7 @@ impl Worker {
         request: AtomicRequest,
         fetching: bool,
     ) -> Result<u64> {
-        // It sees this PE's own puts, as a get does.
+        // The atomic must see this PE's own puts, as a get does.
         if !peer.endpoint.guarantees(remote.kind).put_message && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }
@@ -101,14 +101,14 @@ impl Worker {
                 continue;
             };
             if self.engine.liveness.is_lost(sent.pe) {
-                // From here on the lane takes no reply of that PE's.
+                // After this step the lane delivers no reply of that PE.
                 self.progress_endpoint(endpoint);
             } else if endpoint.lane_failure().is_none()
                 && endpoint.failure_towards(sent.pe).is_none()
             {
                 continue;
             }
-            // The call that waited for a value has got the error.
+            // A fetching message's own call reports its error.
             if !sent.fetching && !self.has_reply(sent) {
                 endpoint.cancel_messages(sent.pe);
             }

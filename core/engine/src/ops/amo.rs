@@ -21,8 +21,8 @@ struct FetchInto {
 }
 
 /// Whether to use the transport's own operation. All operations on a word must run in one domain
-/// (M29): the CPU's, or that of its PE's NIC. There a mere write could get lost within a NIC's
-/// atomic, so that one is made of atomics, too; a mere read cannot.
+/// (M29): the CPU's, or that of its PE's NIC. In a NIC's domain a plain write could be lost within an
+/// atomic of the NIC, so writes are atomics of it, too; plain reads are safe.
 fn is_native(caps: &Capabilities, remote: RemoteTarget, op: AtomicOp, width: Width) -> bool {
     match caps.atomics.level(op, width) {
         AtomicLevel::None => false,
@@ -52,7 +52,7 @@ impl Worker {
         }
         let AtomicRequest { op, width, .. } = request;
         let caps = &endpoint.caps;
-        // A read sees this PE's own puts, as a get does.
+        // A read must see this PE's own puts, as a get does.
         let reads = op == AtomicOp::Fetch && !endpoint.guarantees(remote.kind).put_atomic;
         if reads && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;

@@ -6,7 +6,7 @@
 //! another PE is an error if one of the two is atomic and the other is not (M32), or both are of
 //! different types (M31).
 //!
-//! Each error that it reports is one; it may miss some. The table has room for [`SLOTS`] words a PE, a long
+//! Every reported error is real, but some are missed: the table has [`SLOTS`] words a PE, a long
 //! transfer enters its first [`LONGEST`] words only, and blocking operations that merely happen to
 //! overlap in time leave no trace.
 //!
@@ -149,7 +149,7 @@ impl Worker {
             match self.end_entry(TableSlot { table, slot, pe }, word) {
                 // The table of a lost PE needs no clearing.
                 Err(Error::PeerLost { .. }) => {}
-                // One that fails keeps none of the others from being ended.
+                // A failure does not keep the other entries from being ended.
                 ended => first = first.and(ended),
             }
         }

@@ -13,8 +13,8 @@ impl Worker {
     pub(crate) fn connect(&self, peer: LanePeer<'_>) -> Result<()> {
         let LanePeer { pe, .. } = peer;
         self.try_connect(peer).map_err(|error| match error {
-            // A PE that is about to end refuses; and the reply of one that has ended meanwhile fits nothing
-            // any more.
+            // A PE that is about to exit refuses, and the address of one that has exited since its reply is
+            // useless.
             Error::Transport(_) | Error::FailedElsewhere { .. }
                 if pe != self.engine.me && self.exit_was_reported(pe) =>
             {

@@ -240,7 +240,7 @@ impl Worker {
                 self.put_bytes(dst, part, to.pe)
             },
         )?;
-        // The data is there when the call returns (M16), though a lane brought it to this PE's own GPU.
+        // The data is visible when the call returns (M16), also where a lane placed it in this PE's own GPU memory.
         if to.pe == self.engine.me && !self.is_on_host(to.target) {
             self.make_own_gpu_visible()
         } else {

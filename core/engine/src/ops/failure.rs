@@ -154,7 +154,7 @@ impl Worker {
         let mut endpoints = self.state.lanes.endpoints.iter();
         let (endpoint, (pe, why)) =
             endpoints.find_map(|endpoint| Some((endpoint, endpoint.stranded_peer(needed)?)))?;
-        // Its exit may be the reason.
+        // The PE's exit may be the cause.
         Some(if self.exit_was_reported(pe) {
             Error::PeerLost {
                 call: self.call(),
@@ -176,7 +176,7 @@ impl Worker {
             let mut in_flight = endpoint.peers_in_flight().filter(wanted);
             if in_flight.any(|pe| !lost(pe) && endpoint.failure_towards(pe).is_none()) {
                 endpoint.fail(why);
-                // Before the operations that they may wait for are forgotten.
+                // Before the operations that those PEs may wait for are forgotten.
                 self.notify_stranded_peers(endpoint);
                 // The caller gets `why`. The next quiet reports the operations to other PEs that were dropped
                 // with the lane.
@@ -207,7 +207,7 @@ impl Worker {
         if lanes.acknowledgements.replace(now) == now {
             return;
         }
-        // Nothing of theirs touches local memory after this: no call will wait for it.
+        // After this step no operation with a lost PE touches local memory: no call will wait for any.
         let endpoints = lanes.endpoints.iter();
         endpoints.for_each(|endpoint| self.progress_endpoint(endpoint));
         self.cancel_messages();

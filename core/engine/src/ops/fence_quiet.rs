@@ -56,7 +56,7 @@ impl Worker {
                     self.complete_without_flush(peer)?;
                     continue;
                 }
-                // One that fails keeps none of the others from being completed.
+                // A failure does not keep the other flushes from being made.
                 let flushed = self.flush(peer);
                 if flushed.is_err() {
                     endpoint.failure_was_reported(pe);
@@ -83,7 +83,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The error of data that were to arrive from a PE and whose operation was cancelled.
+    /// The error of a fetch from a PE that was cancelled.
     #[cold]
     fn fetch_failure(&self, peer: LanePeer<'_>) -> Error {
         let LanePeer { endpoint, pe } = peer;

@@ -11,8 +11,8 @@ use crate::order::op_set::OpKind;
 use crate::worker::Worker;
 
 impl Worker {
-    /// Orders the past before an operation that is about to be posted: this PE's own stores, which the NIC
-    /// may be about to read or to overtake, and the operations that a fence left in flight on other endpoints.
+    /// Orders earlier operations before one that is about to be posted: this PE's own stores, which the NIC
+    /// may read or overtake, and the operations that a fence left in flight on other endpoints.
     pub(crate) fn before_posting(&self, peer: LanePeer<'_>) -> Result<()> {
         self.cpu_fence(FenceSite::Doorbell);
         self.flush_fenced(peer.pe, Some(peer.endpoint))

@@ -51,7 +51,7 @@ impl Worker {
         if unregistered >= UNREGISTERED_CHUNK || unregistered >= len {
             return Ok(LocalChunk::zcopy(buffer.at, len.min(unregistered), None));
         }
-        // The transport takes little that is not registered: by a buffer in the heap.
+        // The transport takes little unregistered memory, so the bytes go through a bounce buffer in the heap.
         let bounce = self.acquire_bounce(peer)?;
         let at = bounce.buffer.offset();
         let Some((key, rest)) = peer.endpoint.host.local_key(at) else {
@@ -83,7 +83,7 @@ impl Worker {
             needs: WaitsOn::Pe(peer.pe),
             describe: &describe,
         };
-        // A transfer that has one ends by itself: with its lane, or with the PE that it needs.
+        // Every transfer that holds a buffer ends, at the latest when its lane fails or its PE is lost.
         self.wait(&reason, None, || pool.try_acquire())
     }
 
@@ -102,7 +102,7 @@ impl Worker {
         (len as u64 <= limits.max).then(|| LocalChunk::zcopy(buffer.at, len, keyed))
     }
 
-    /// The key of all the bytes, and how far it reaches.
+    /// The key of all the bytes, and how many bytes it covers from their start.
     #[inline]
     fn find_key(&self, endpoint: &Endpoint, buffer: LocalBuffer) -> Option<(MrKey, usize)> {
         match buffer.keyed {
@@ -111,8 +111,8 @@ impl Worker {
         }
     }
 
-    /// The key of this PE's heap, GPU heap or registered memory, if all the bytes lie in it; and how far that
-    /// reaches.
+    /// The key of this PE's heap, GPU heap or registered memory, if all the bytes lie in it; and how many bytes it
+    /// covers from their start.
     #[inline]
     pub fn key_of(
         &self,

@@ -83,7 +83,7 @@ impl Worker {
         // As in a fence: a clean quiet must still order earlier loads (M21).
         fence(Ordering::AcqRel);
         if self.has_untracked_stores() {
-            // Whatever was noted: a look at the thread's own flag would take time.
+            // Always, since a check of the thread's own flag would cost more.
             fence(Ordering::SeqCst);
             // Peers may stay marked dirty where every quiet is a full fence, unless one was lost.
             if self.peers.liveness().any() {

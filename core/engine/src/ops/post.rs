@@ -61,7 +61,7 @@ impl Worker {
         let posted = self.await_credits(peer, || {
             // SAFETY: the caller's promise.
             let posted = unsafe { endpoint.post(peer.id(), op) };
-            // A full lane has others to be driven for.
+            // A full lane has earlier operations, which need progress.
             self.state.lanes.set_busy();
             match posted {
                 Err(why) => Some(Err(endpoint.failed(self.call(), why))),

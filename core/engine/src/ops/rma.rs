@@ -37,8 +37,8 @@ impl Signal {
     }
 }
 
-/// Whether a lane's put-with-signal updates this word in its domain (M29). A signal that is set
-/// is a whole word written, which any domain bears; a program that sets signals does not add to them.
+/// Whether a lane's put-with-signal updates this word in its domain (M29). Setting a signal writes a
+/// whole word, which is safe in any domain, since a program that sets a signal does not add to it.
 fn native_signal(caps: &Capabilities, word: RemoteTarget, op: SignalOp) -> bool {
     let SignalSupport::Native(level) = caps.put_signal else {
         return false;
@@ -262,7 +262,7 @@ impl Worker {
             self.state.lanes.note_gpu_update(endpoint, remote);
             self.state.lanes.note_gpu_update(endpoint, word);
             let mut updates = OpSet::of(OpKind::Put, remote.kind);
-            // A signal that a NIC sets is written, as data are.
+            // A NIC sets a signal by a write, as it writes data.
             let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
                 && signal.op == SignalOp::Set;
             let kind = if written { OpKind::Put } else { OpKind::Atomic };

@@ -10,7 +10,7 @@ use crate::progress::long_wait::LongWait;
 use crate::progress::long_waits::WaitedFor;
 use crate::worker::Worker;
 
-/// The time between two looks at the world in a wait for a reply.
+/// The time between two checks of liveness in a wait for a reply.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// The bootstrap's error, in a call that needs a PE which is gone.

@@ -35,13 +35,13 @@ struct Lease<'w> {
     pe: usize,
     slots: Slots,
     lent: Vec<u8>,
-    /// A PE gets all its slots back at once: one transfer at a time has some.
+    /// The right to a lease. A lease's end returns all slots, so one transfer at a time may have some.
     _lock: MutexGuard<'w, ()>,
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        // No reply comes to this number. A PE that it does not reach is lost, and takes all back.
+        // Request 0 gets no reply. A PE that the message cannot reach has lost this one, and takes its slots back.
         let done = Message::Request(0, ControlRequest::Stage(StageRequest::Done));
         let _ = self.worker.send(self.pe, &done);
     }
@@ -204,7 +204,7 @@ impl Worker {
         let lanes = &self.state.lanes;
         let pe = remote.pe;
         self.before_staging(pe)?;
-        // It sees this PE's own puts, though those may go by a lane.
+        // The atomic must see this PE's own puts, which may be in flight on a lane.
         let paths = self.engine.routes.paths_to(pe);
         let copies = paths.copies(remote.kind).transport();
         if let Some(endpoint) = copies.and_then(|index| lanes.endpoints.get(index)) {

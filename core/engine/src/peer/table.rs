@@ -304,7 +304,7 @@ impl PeerTable {
             slot.set(pe as u32);
             dirty.count.set(dirty.count.get() + 1);
         } else {
-            // No free slot cannot be: a PE is recorded once. The `store_base` of an unrecorded one must stay null.
+            // Unreachable, as each PE is recorded once. The `store_base` of an unrecorded PE must stay null.
             return;
         }
         peer.store_base.store(base, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub enum WaitsOn<'a> {
     Predecessor(usize),
     /// This PE, while only its lane can end the wait.
     Lane(usize),
-    /// Any PE whose loss is not acknowledged: it might have been the one.
+    /// Any PE whose loss is not acknowledged: it might have ended the wait.
     AnyPeer,
 }
 

@@ -29,20 +29,21 @@ pub trait Waiter {
 
 /// Yields before the first sleep, at least.
 const YIELDS: u32 = 24;
-/// The least time of yields where each PE has a CPU: some MiB take less, and a sleep takes 50 µs more than it should.
+/// The least time of yields where each PE has a CPU: a transfer of some MiB takes less, and a sleep lasts 50 µs longer
+/// than it should.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// The longest sleep on a parker before liveness is checked again.
 const PARKED_SLEEP: Duration = Duration::from_millis(20);
 /// The shortest and longest sleep on a user's word.
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
-/// The longest on a lane's completions, after a while.
+/// The longest sleep of a long wait for a lane's completions.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-/// Completions of a lane are polled for so many times as long as the stores of other PEs; not more
-/// often than the second of these in all, so that the clock is read in time.
+/// Polls for a lane's completions, for each poll for other PEs' stores; and the most polls in all, so that the clock
+/// is read in time.
 const LANE_FACTOR: u32 = 32;
 const MAX_POLLS: u32 = 1 << 24;
-/// Polls of lanes between two of everything else.
+/// Polls of lanes between two checks of everything else.
 const LANE_POLLS: u32 = 64;
 
 /// Waits until `ready` gives something.
@@ -67,8 +68,8 @@ pub fn spin<R>(engine: &Engine, ready: &mut impl FnMut() -> Option<R>) -> Option
     if found.is_some() || !engine.oversubscribed {
         return found;
     }
-    // Most often one turn of the others is enough; and their work has pushed all else that a wait checks out of this
-    // CPU's caches.
+    // Most often one time slice of the others is enough. The rest of a wait's checks would be slow now, as the others'
+    // work has filled this CPU's caches.
     std::thread::yield_now();
     ready()
 }
@@ -99,8 +100,8 @@ pub fn wait_longer<R>(
         if let Some(value) = ready() {
             return Ok(value);
         }
-        // Lanes complete by progress alone: while no other PE wants this CPU, they are polled at once, and all else that
-        // could end the wait now and then.
+        // Lanes complete by progress alone. While no other PE wants this CPU they are polled without a pause, and the
+        // rest that could end the wait is checked now and then.
         if lost.is_none() && round < polls && engine.schedule.is_none() {
             round += 1;
             if !round.is_multiple_of(LANE_POLLS) {

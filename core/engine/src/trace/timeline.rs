@@ -142,7 +142,7 @@ pub(crate) struct Waiting<'t> {
 }
 
 impl Waiting<'_> {
-    /// It may last: earlier events are written meanwhile.
+    /// Writes earlier events meanwhile, since the wait may last.
     pub(crate) fn goes_on(&self) {
         self.trace.log().write_in_time();
     }
@@ -351,7 +351,7 @@ impl Trace {
         track
     }
 
-    /// Since the PEs of the host began.
+    /// The time since the PEs of the host began.
     pub(crate) fn at(&self, clock: u64) -> u64 {
         clock.saturating_sub(self.zero)
     }
