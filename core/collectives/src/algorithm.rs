@@ -1,6 +1,6 @@
 //! The algorithms of collective calls, and the steps that they share.
 //!
-//! The caller has checked the arguments, and hands the outcome over: it fails the call on all members.
+//! The caller has checked the arguments and passes the outcome: an error fails the call on all members.
 
 pub mod alltoall;
 pub mod alltoalls;

@@ -43,9 +43,9 @@ pub struct CollectiveCall<'t> {
     pub(crate) state: MutexGuard<'t, EpochState>,
     pub(crate) info: CallInfo<'t>,
     pub(crate) needs: WaitsOn<'t>,
-    /// Whether some member may be through with the team, and its words be another team's.
+    /// Whether some member may have left the team already, so that its words may be another team's.
     parting: bool,
-    /// Until the call ends.
+    /// The span of the call in a trace.
     _span: Option<Span<'t>>,
 }
 
@@ -88,22 +88,22 @@ pub(crate) struct TeamSyncWords<'t> {
     skipped_eager_slot: Option<u32>,
 }
 
-/// The action of members in an arrival, besides the meeting.
+/// The action of members in an arrival, besides the barrier.
 enum ArrivalHook<'d> {
     Nothing,
     /// Nothing: this PE arrives in place of the last [eager](eager) call, which it has counted.
     InPlace,
-    /// An action when the members on this host are here, before any other host is signaled.
+    /// An action when the members on this host have arrived, before any other host is signaled.
     Between(&'d mut dyn FnMut() -> Result<()>),
-    /// The read of each member's data, by its rank, as soon as that one is here.
+    /// The read of each member's data, by its rank, as soon as that member has arrived.
     Reading(&'d mut dyn FnMut(usize) -> Result<()>),
 }
 
-/// Time that a PE which arrives instead of consuming waits for others that may wait for it in calls of other teams; and
-/// that a consumer waits for a root which may be a consumer itself.
+/// The time that a PE which arrives instead of consuming waits for members that may be waiting for it in calls of other
+/// teams; and the time after which a consumer checks whether the root is a consumer, too.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// In every word of an eager call: a word that was never written does not have it, whatever the epoch.
+/// The bit that every word of an eager call has. A word that was never written lacks it, whatever the epoch.
 const EAGER: u64 = MISMATCH;
 
 /// Whether a word is one of an eager call before this epoch's arrival.
@@ -120,7 +120,7 @@ impl SyncWords for TeamSyncWords<'_> {
         let target = self.team.word(self.epoch, slot)?;
         let to = self.team.members.pe(slot.member as usize);
         match Transfer::new(self.worker, self.info.name).signal(target, word, to) {
-            // A PE that has left in order has heard what it had to: the completion comes too late.
+            // A PE that has left in order had received all its signals: only their completion is missing.
             Err(Error::Engine(EngineError::PeerLost { pe, .. }))
                 if matches!(self.needs, WaitsOn::Finalizing)
                     && !self.worker.engine.liveness.has_died(pe) =>
@@ -158,7 +158,7 @@ impl SyncWords for TeamSyncWords<'_> {
 
     #[inline]
     fn load_acquire(&self, slot: SyncSlot) -> u64 {
-        // A member's slot has a word.
+        // Every slot of a member has a word.
         self.team.word(self.epoch, slot).map_or(0, |word| {
             let arrived = self.worker.own(word);
             arrived.load_word(Width::W64, FenceSite::Arrived)
@@ -197,8 +197,8 @@ impl SyncWords for TeamSyncWords<'_> {
 }
 
 impl TeamSyncWords<'_> {
-    /// The error that ends this PE's wait: the eager call in whose place it arrives has been published, and others have
-    /// had a while to come since.
+    /// The error that ends this PE's wait: the eager call that it skipped by arriving has been published, and the
+    /// others have not arrived for [`GRACE`] since.
     #[cold]
     fn missed_eager_call(&self, since: &mut Option<Instant>) -> Option<Error> {
         let (index, member) = (self.skipped_eager_slot?, self.team.members.me() as u32);
@@ -224,9 +224,9 @@ struct AbortWord {
 }
 
 impl TeamState {
-    /// Tells the members that this PE makes no call of the team any more. A member that waits for it in the next one, or
-    /// comes to it, gets [`Error::CollectivesEnded`]. Nothing where another thread is in a call, or the team's calls have
-    /// ended.
+    /// Announces to the members that this PE makes no further call of the team. A member that waits for it in the next
+    /// call, or enters that call later, gets [`Error::CollectivesEnded`]. Does nothing if another thread is in a
+    /// call, or the team's calls have ended.
     pub fn leave(&self, worker: &Worker, area: &SyncArea) {
         let Ok(state) = self.epochs.try_lock() else {
             return;
@@ -238,10 +238,10 @@ impl TeamState {
         let epoch = state.epoch.wrapping_add(1);
         let transfer = Transfer::new(worker, "leave");
         for AbortWord { slot, word, to } in self.abort_words(epoch) {
-            // A member that cannot be signaled waits, or hears of a loss.
+            // A member that cannot be signaled goes on waiting, or gets the error of a lost PE.
             let _ = transfer.signal(slot, word, to);
         }
-        // Members without a signal do not wait for this PE. To look at all members' parkers would map a page
+        // Members without a signal do not wait for this PE. To check all members' parkers would map a page
         // of each, and the page tables above it.
         fence(Ordering::SeqCst);
         for AbortWord { to, .. } in self.abort_words(epoch) {
@@ -388,7 +388,7 @@ impl<'t> CollectiveCall<'t> {
     }
 
     /// [`arrive`](Self::arrive) of a team of several [hosts](TeamState::hosts) that does `between` when the members
-    /// on this host are here, before any other host is signaled: unless one of them failed or called
+    /// on this host have arrived, before any other host is signaled: unless one of them failed or called
     /// something else. If it fails, the call ends.
     pub(crate) fn arrive_doing(
         &mut self,
@@ -403,9 +403,9 @@ impl<'t> CollectiveCall<'t> {
     }
 
     /// [`arrive`](Self::arrive) of a team [of one round](TeamState::has_one_round), in which this member
-    /// `read`s each member's data, by its rank, as soon as that one is here: before others may be, and also where the call
-    /// then fails. On success all have read this one's data. On failure others may still be reading it, and
-    /// fail, too. A `read` that fails ends the team's calls.
+    /// `read`s each member's data, by its rank, as soon as that member has arrived: maybe before others have, and also
+    /// where the call then fails. On success all have read this one's data. On failure others may still be reading
+    /// it, and fail, too. A `read` that fails ends the team's calls.
     pub(crate) fn arrive_reading(
         &mut self,
         mine: Result<()>,
@@ -418,8 +418,8 @@ impl<'t> CollectiveCall<'t> {
         }
     }
 
-    /// Arrives for the last time, after all have. A member that returns from it may lend the team's words to another
-    /// team. So a member that fails in it writes none.
+    /// The last arrival of the team, after one that all members passed. A member that returns from it may give the
+    /// team's words to another team, so a member that fails in it writes none.
     fn part(&mut self) -> Result<()> {
         self.parting = true;
         self.arrive(Ok(()))
@@ -428,7 +428,7 @@ impl<'t> CollectiveCall<'t> {
     /// Destroys the team, which has a slot, and gives the slot back.
     pub fn destroy(mut self) -> Result<()> {
         self.arrive(Ok(()))?;
-        // All came, and nobody aborted the call, whose word would come late.
+        // All members have arrived and none aborted, so no word of an abort can arrive late.
         self.part()?;
         // This PE has received each word that was sent to it in this epoch, and by that all before: nothing
         // is in flight any more.
@@ -444,7 +444,7 @@ impl<'t> CollectiveCall<'t> {
         self.agree_on(mine, 0, ArrivalHook::Nothing)
     }
 
-    /// Arrives. Gives whether all members say yes.
+    /// Arrives. Gives whether `yes` is true on all members.
     pub fn all_say(&mut self, yes: bool) -> Result<bool> {
         self.agree_on(None, if yes { 0 } else { FAILED }, ArrivalHook::Nothing)
     }
@@ -495,7 +495,7 @@ impl<'t> CollectiveCall<'t> {
         if known & ABORTED != 0 {
             let why = "another PE gave up a collective call (its own error says why), or finalizes without it";
             self.state.aborted = Some(why.into());
-            // It reaches all, so that nobody has parted.
+            // The flag reaches all members, so none has left the team.
             self.abort_collectives(true);
             return Err(Error::CollectivesEnded {
                 call: self.info.name,
@@ -513,7 +513,7 @@ impl<'t> CollectiveCall<'t> {
     #[inline]
     fn meet(&self, info: &CallInfo<'_>, known: u64, hook: ArrivalHook<'_>) -> Result<u64> {
         let (team, epoch) = (self.team, self.state.epoch);
-        // Where all make the same calls nobody publishes in the next one before all have arrived.
+        // If all make the same calls, no root publishes the next eager call before all have arrived.
         let counted = usize::from(matches!(hook, ArrivalHook::InPlace));
         let number = self.state.eager_calls.saturating_sub(counted);
         let words = TeamSyncWords {
@@ -540,10 +540,10 @@ impl<'t> CollectiveCall<'t> {
         }
     }
 
-    /// Ends the team's calls, where one has failed here midway and the others may be waiting for this PE.
+    /// Ends the team's calls after one has failed midway on this PE, for which the others may be waiting.
     #[cold]
     pub(crate) fn abort(&mut self, error: &Error) {
-        // Everyone hears of a PE that died. Any other failure is this PE's own, a failed lane to a PE
+        // Every PE gets the report of a PE that died. Any other failure is this PE's own, a failed lane to a PE
         // that lives included: it is out of step for good, and the others must not wait for it.
         let died = matches!(error, Error::Engine(EngineError::PeerLost { pe, .. }) if self.worker.exit_was_reported(*pe));
         if !died {
@@ -559,8 +559,8 @@ impl<'t> CollectiveCall<'t> {
         let transfer = Transfer::new(worker, "give_up");
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
             for AbortWord { slot, word, to } in team.abort_words(epoch) {
-                // The lane there has failed, but perhaps not the lane back: by the bootstrap the member
-                // hears of this PE as of a lost one.
+                // The lane to the member has failed, but maybe not the member's lane to this PE. The message
+                // over the bootstrap makes this PE a lost one to the member.
                 if !by_words || transfer.signal(slot, word, to).is_err() {
                     let _ = worker.send(to, &Message::Disconnect);
                 }

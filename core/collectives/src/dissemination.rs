@@ -49,8 +49,8 @@ pub(crate) trait SyncWords {
     fn await_signal(&self, slot: SyncSlot) -> Result<u64, Self::Error>;
     /// A member's word as it is, read with Acquire.
     fn load_acquire(&self, slot: SyncSlot) -> u64;
-    /// Waits until `ready` gives something, for which this word, perhaps beside others, has to change. `what` says what
-    /// the member signals by it.
+    /// Waits until `ready` gives something, for which this word, perhaps beside others, has to change. `what` describes
+    /// the signal, for reports.
     fn wait<R>(
         &self,
         what: &'static str,
@@ -124,14 +124,14 @@ fn with(known: u64, theirs: u64) -> u64 {
     }
 }
 
-/// An epoch of one round, in which all hear of all, fused with a read of each member's data.
+/// An epoch of one round, in which each member signals all others, fused with a read of each member's data.
 ///
-/// Each member reads the others' data as soon as they are here and signals those alone, before it waits for more. It
-/// leaves when all have read its own data. Where members take turns on few CPUs that is one turn of each: a member that
-/// comes later has read before the next turn of one that came earlier.
+/// Each member reads the others' data as they arrive, and signals the members that it has read before it waits for
+/// more. It leaves when all have read its own data. Where members are oversubscribed, that takes one time slice of
+/// each: a member that arrives later has read before the next time slice of one that arrived earlier.
 ///
-/// `read` is given a member, this one first. It gets none any more when this one has failed, or a word has arrived from
-/// one that failed or made another call, of which all hear.
+/// `read` is called with each member, this one first. It is no longer called once this one has failed, or a word has
+/// arrived from a member that failed or made another call, which all members learn.
 pub(crate) fn barrier_with_gather<P: SyncWords>(
     words: &P,
     round: &Round,
@@ -141,9 +141,9 @@ pub(crate) fn barrier_with_gather<P: SyncWords>(
 ) -> Result<u64, P::Error> {
     let arrived = read_on_arrival(words, round, (epoch, me), known, read);
     if arrived.is_err() {
-        // A member may still be reading this PE's data, which its caller now has back. It must not find that all went well.
+        // A member may still be reading this PE's data, which the caller may now change: its call must fail, too.
         for slot in &round.sends {
-            // A member that cannot be signaled was not told that it was read either, or is lost.
+            // A member that cannot be signaled has not been signaled that it was read, either, or is lost.
             let _ = words.signal(*slot, word(epoch, known));
         }
         fence(Ordering::SeqCst);
@@ -165,7 +165,7 @@ fn read_on_arrival<P: SyncWords>(
     if good(known) {
         read(me)?;
     }
-    // The first member to be heard, of all behind, is the last to be signaled, of all ahead.
+    // Receives are in the order of distances behind, sends in that of distances ahead: one reversed is the other.
     let pairs = round.receives.iter().zip(round.sends.iter().rev());
     let mut pending: Vec<(SyncSlot, SyncSlot)> =
         pairs.map(|(receive, send)| (*receive, *send)).collect();
@@ -174,7 +174,7 @@ fn read_on_arrival<P: SyncWords>(
             .iter()
             .all(|(receive, send)| receive.member == send.member)
     );
-    // A fence waits for all that has been copied: members that were read are signaled together.
+    // A fence waits for all copies: so members that were read are signaled together, after one fence.
     let mut unsignaled = Vec::new();
     while let Some((first, _)) = pending.first() {
         let arrived = || {
@@ -225,7 +225,7 @@ fn signal_read<P: SyncWords>(
 }
 
 /// Dissemination: in round r each member of a group signals those at distances k·radixʳ (0 < k < radix) and awaits
-/// as many signals. After ⌈log_radix n⌉ rounds each has heard, directly or not, of all.
+/// as many signals. After ⌈log_radix n⌉ rounds each has received a signal from all, directly or through others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dissemination {
     pub radix: usize,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use oxshmem_engine::group::Group;
 
-/// From so many hosts on, the data of each host are read in two steps: of a row of hosts, and of a member of each row.
-/// The one arrival more then costs less than reading all.
+/// The number of hosts from which on their data are read in two steps: those of a row of hosts, then those of a member
+/// of each row. The additional arrival then costs less than reading all hosts'.
 pub(crate) const MIN_HOSTS_IN_ROWS: usize = 32;
 
 /// Members by host, where a team has several of them and some host has several members.
@@ -139,9 +139,10 @@ impl HostGroups {
             .map_or(of, |rank| *rank as usize)
     }
 
-    /// A member of each host, in the order of the hosts, whose action when its host's members were there is known after
-    /// an arrival: the one that signaled this PE's host or another between, or any that signaled
-    /// those after its host's members had met again. This PE for its own host.
+    /// A member of each host, in the order of the hosts, that is known after an arrival to have done its action between
+    /// the rounds on its host and those across hosts: the member that signaled this PE's host, or a host through which
+    /// the signal came; or any member that signaled those after its host's members had met again. This PE for its own
+    /// host.
     pub(crate) fn representatives(&self) -> impl Iterator<Item = usize> + Clone {
         let (hosts, (mine, place)) = (self.count(), self.groups.mine);
         (0..hosts).map(move |host| {

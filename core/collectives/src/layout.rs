@@ -10,8 +10,8 @@ pub(crate) const LINE: usize = 64 / size_of::<u64>();
 const PACKED_RADIX: usize = LINE;
 /// Bytes of each half of a packed team's scratch memory.
 const PACKED_HALF: usize = 256;
-/// Eager slots of the world's teams: calls that a root may be ahead of the others. Where PEs are oversubscribed,
-/// members take turns on few CPUs for each arrival between.
+/// Eager slots of the world's teams: the number of calls that a root may be ahead of the others. Where PEs are
+/// oversubscribed, each arrival between takes a time slice of each member.
 const EAGER_SLOTS: usize = 256;
 /// Eager slots of other teams, which have less memory.
 const PACKED_EAGER_SLOTS: usize = 32;
@@ -28,7 +28,7 @@ pub(crate) struct Layout {
     pub hierarchical: HierarchicalRadix,
     /// Arrival words of an epoch.
     pub slots: usize,
-    /// Whether members may have to take turns on their CPUs.
+    /// Whether members may be oversubscribed.
     pub oversubscribed: bool,
     /// Words from one slot to the next.
     pub stride: usize,

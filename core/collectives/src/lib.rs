@@ -6,16 +6,16 @@
 //! arrivals later, when all have read. So there is one arrival, and objects are touched by their own PE
 //! alone. That is for few bytes, where an arrival costs more than to move them twice. *Direct*: members arrive, read each
 //! other's objects (or write them, where all are mapped and
-//! each part is one member's), and arrive again, so that nobody's object is used while another is at it. Where each
-//! loads a part of every other's, and all meet in one round, one arrival
+//! each part is one member's), and arrive again, so that no program uses its object while another member accesses it.
+//! Where each member loads a part of every other's object, and an arrival has one round, one arrival
 //! [does for both](call::CollectiveCall::arrive_reading).
 //!
 //! In a team over several hosts, of which some have several members, a broadcast and fcollect take the data of
 //! another host once to each host, and [reductions](algorithm::reduce_hierarchical) fold on each host first. Other calls do
 //! not ask where members are. Each block of an alltoall is for one member, and crosses once as it is: to bring blocks
-//! together on a host first would cost two more copies and arrivals. A member of a collect does not know where its
-//! fetched data belong before it has heard all lengths, and others could take them from there only after one more
-//! arrival. Where lengths are alike, fcollect does that.
+//! together on a host first would cost two more copies and arrivals. A member of a collect does not know where
+//! fetched data belong before it knows all lengths, and others could read them there only after one more
+//! arrival. For equal lengths, fcollect does that.
 //!
 //! Layers, from below: [`signature`], [`dissemination`], [`hierarchy`], [`layout`], [`fold`] and [`args`] are pure;
 //! [`transfer`] copies; [`team`] and [`sync_area`] are the state; [`call`] is one call; [`slots`] makes teams; and

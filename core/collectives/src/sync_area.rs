@@ -1,10 +1,10 @@
 //! The sync area: the library's own symmetric memory, in which the members of teams meet.
 //!
 //! An arrival is a [dissemination barrier](super::dissemination) through words of symmetric memory: in a few rounds each
-//! member of a [team](super::team) has heard, directly or not, of all. Where a team spans hosts, it goes host by
-//! host, so that few words cross the network. A word carries the epoch, a signature of the sender's collective call (all
-//! must be equal, M36), and whether the call failed on any member that the sender knows of (M13). So one arrival is
-//! barrier, check and agreement together, and its verdict is the same on every member.
+//! member of a [team](super::team) has received signals of all, directly or through others. Where a team spans hosts,
+//! it goes host by host, so that few words cross the network. A word carries the epoch, a signature of the sender's
+//! collective call (all must be equal, M36), and whether the call failed on any member that the sender knows of
+//! (M13). So one arrival is barrier, check and agreement together, and its verdict is the same on every member.
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
 

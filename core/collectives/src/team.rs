@@ -50,7 +50,7 @@ pub(crate) struct EpochState {
     pub eager_bytes: usize,
     /// The last of them.
     pub last_eager: EagerBroadcast,
-    /// Why there can be no collective call any more.
+    /// The reason why there can be no collective call any more.
     pub aborted: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl TeamState {
         self
     }
 
-    /// Its slot, unless it is a team that is always there.
+    /// Its slot, unless it is a permanent team.
     pub fn slot(&self) -> Option<usize> {
         self.slot
     }
@@ -183,8 +183,8 @@ impl TeamState {
         self.layout.half
     }
 
-    /// The first rounds of an arrival, after which members have heard of all on their hosts. Before that they have
-    /// signaled no other host.
+    /// The number of first rounds of an arrival after which members have received the signals of all on their hosts.
+    /// They signal no other host before.
     pub(crate) fn rounds_on_host(&self) -> usize {
         let on_host = Dissemination {
             radix: self.layout.hierarchical.on_host,
@@ -193,7 +193,7 @@ impl TeamState {
         on_host.rounds(self.hosts.as_ref().map_or(0, HostGroups::members_on_host))
     }
 
-    /// Whether all members load each other's memory and hear of all others in an arrival's only round.
+    /// Whether all members load each other's memory, and an arrival has one round, in which each signals all others.
     pub(crate) fn has_one_round(&self) -> bool {
         self.mapped && self.hosts.is_none() && self.rounds.len() == 1
     }
@@ -207,7 +207,7 @@ impl TeamState {
         }
     }
 
-    /// Whether members may have to take turns on their CPUs. The same on each.
+    /// Whether members may be oversubscribed. The same on each.
     pub(crate) fn oversubscribed(&self) -> bool {
         self.layout.oversubscribed
     }

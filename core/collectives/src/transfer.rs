@@ -23,7 +23,7 @@ use oxshmem_engine::worker::Worker;
 
 /// Bytes that go through a private buffer at a time, as many as a core's first caches hold.
 const CHUNK: usize = 16 << 10;
-/// The same for folds where some data come by lanes: to wait for it is little beside its way here.
+/// The same for folds where some data come by lanes: the wait for a chunk is then short beside its transfer.
 const REMOTE_CHUNK: usize = 128 << 10;
 /// Bytes of private memory into which other PEs' values come by lanes together, at most.
 const MAX_PREFETCHED: usize = 4 << 20;
@@ -48,7 +48,7 @@ pub struct Destination {
     pub writers: usize,
 }
 
-/// Private memory with other PEs' values that came by lanes before they are wanted.
+/// Other PEs' values that were fetched by lanes ahead of their use, in private memory.
 #[derive(Debug)]
 pub struct Prefetched<T> {
     /// The fetched elements.

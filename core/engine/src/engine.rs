@@ -36,8 +36,8 @@ pub type WaitObserver = Arc<dyn Fn(&'static str, Duration) + Send + Sync>;
 pub struct Engine {
     /// The bootstrap. Closed before the lanes: they may wait for work on a shared GPU that waits for this PE's exit.
     pub bootstrap: Arc<dyn Bootstrap>,
-    /// The guard that ends this PE's work on its GPU. Dropped after the bootstrap has reported this PE's exit, for which
-    /// that work may wait, and before the memory that the work may use.
+    /// The guard that ends this PE's work on its GPU. Dropped after the bootstrap has reported this PE's exit, for
+    /// which that work may wait, and before the memory that the work may use.
     pub gpu_teardown: Option<Box<dyn Any + Send + Sync>>,
 
     // The memory, and the paths to it.

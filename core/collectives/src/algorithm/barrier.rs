@@ -17,7 +17,7 @@ pub fn barrier(
     mine: Result<()>,
 ) -> Result<()> {
     if worker.engine.n_pes() == 1 {
-        // There is no arrival, which would fence.
+        // No arrival follows, which would fence.
         fence(Ordering::SeqCst);
         worker.peers.clear_dirty();
     }

@@ -112,8 +112,8 @@ impl CollectiveCall<'_> {
         self.arrive(copied)
     }
 
-    /// The copies of a broadcast over several hosts: once to each host, and there to its other members. Inside is the
-    /// result of the last copy.
+    /// The copies of a broadcast over several hosts: once to each host, and there to its other members. The inner
+    /// result is that of the last copy.
     fn broadcast_by_host(&mut self, hosts: &HostGroups, args: Broadcast) -> Result<Result<()>> {
         let Broadcast {
             dst,
@@ -140,8 +140,8 @@ impl CollectiveCall<'_> {
         })
     }
 
-    /// The copies of a broadcast whose root has none to make for itself, among members that load and store each other's
-    /// memory: it writes its share of each other's destination.
+    /// The copies of a broadcast among members that load and store each other's memory, whose root has no copy to make
+    /// for itself: it writes its share of every other member's destination.
     fn broadcast_shared(&self, dst: Elements<u8>, src: Elements<u8>, root: usize) -> Result<()> {
         let (members, transfer) = (&self.team.members, self.transfer());
         let of_root = share::<u8>(src.len(), root, members.len());

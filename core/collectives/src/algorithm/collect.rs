@@ -40,8 +40,8 @@ impl CollectiveCall<'_> {
         }
     }
 
-    /// The rest of an [`fcollect`](Self::fcollect) when all are here: the data of another host come once to this one, by
-    /// one of its members.
+    /// The rest of an [`fcollect`](Self::fcollect) after the first arrival: each other host's data cross to this host
+    /// once, fetched by its members.
     fn fcollect_by_host(
         &mut self,
         hosts: &HostGroups,
@@ -150,7 +150,7 @@ impl CollectiveCall<'_> {
         parts: &[Elements<T>],
     ) -> Result<Elements<T>> {
         let call = self.name();
-        // Of elements without a size there may be more than there are numbers.
+        // The sum may overflow: of elements without a size there may be any number.
         let all = parts
             .iter()
             .fold(0_usize, |all, part| all.saturating_add(part.len()));
@@ -164,7 +164,7 @@ impl CollectiveCall<'_> {
             });
         }
         let dst = dst.range(..all)?;
-        // All know where each part is: where one is in the way, all fail.
+        // All members know all parts: if one overlaps the destination, all fail.
         for (rank, part) in parts.iter().enumerate() {
             check_apart(call, dst, *part).map_err(|error| match self.pe(rank) {
                 pe if pe == self.worker.engine.me => error,

@@ -76,7 +76,7 @@ impl CollectiveCall<'_> {
         }
     }
 
-    /// Whether members can read each member's source as soon as that one is here.
+    /// Whether members can read each member's source as soon as that member has arrived.
     pub(crate) fn reads_on_arrival<T: Pod>(&self, dst: Elements<T>, src: Elements<T>) -> bool {
         self.team.has_one_round() && self.are_on_host(dst, src)
     }
@@ -86,8 +86,8 @@ impl CollectiveCall<'_> {
         self.worker.is_on_host(dst) && self.worker.is_on_host(src)
     }
 
-    /// Arrives; then every member's `src`, whose length is the same on all, can be read where this says: in their
-    /// scratch memory, or where it was. After that a call [finishes](Self::finish).
+    /// Arrives, and gives where every member's `src`, of the same length on all, can then be read: in its scratch
+    /// memory, or in the object itself. After that a call [finishes](Self::finish).
     pub(crate) fn expose<T: Pod>(
         &mut self,
         algorithm: CollectiveAlgorithm,
@@ -109,7 +109,7 @@ impl CollectiveCall<'_> {
         Ok(source)
     }
 
-    /// Ends a call: where members read each other's objects, when all have.
+    /// Ends a call: where members read each other's objects, it waits until all have read.
     pub(crate) fn finish(
         &mut self,
         algorithm: CollectiveAlgorithm,

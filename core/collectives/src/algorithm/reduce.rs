@@ -3,8 +3,8 @@
 //! Elements are always folded in the team's order, so that every member gets the same bits. Reductions of a team over
 //! several hosts go [host by host](super::reduce_hierarchical) instead. Scans stay in one level: the fold of a
 //! host's members serves only the hosts after it, and an order by host is not the team's.
-//! So does reduce-scatter, where a member reads but its own block of each other: folded on each host first, a
-//! block would have to be at some member there, and take an arrival more, to be read once.
+//! Reduce-scatter stays in one level, too: a member reads one block of each other member. Folds on each host first
+//! would cost one more arrival for results that are read once.
 
 use std::fmt;
 
@@ -119,8 +119,8 @@ impl<T: Reducible> FoldBuffers<T> {
 }
 
 impl CollectiveCall<'_> {
-    /// Folds the block of each member's number of all sources into that member's destination. Where it is `in_place`, the
-    /// destination is a block of the source.
+    /// Folds block `i` of all sources into member `i`'s destination. If it is `in_place`, the destination is a block of
+    /// the source.
     pub fn reduce_scatter<T: Reducible>(
         &mut self,
         dst: Elements<T>,
@@ -134,7 +134,7 @@ impl CollectiveCall<'_> {
         // A member reads no more than its own blocks: as in an alltoall.
         let algorithm = self.algorithm(CollectiveKind::Alltoall, src);
         let source = self.expose(algorithm, src, valid)?;
-        // The arrival has failed without.
+        // Without buffers the arrival has failed.
         let Some(mut buffers) = buffers else {
             return Ok(());
         };
@@ -173,7 +173,7 @@ impl CollectiveCall<'_> {
         let (buffers, valid) = split(ready);
         let algorithm = self.algorithm(kind, src);
         let source = self.expose(algorithm, src, valid)?;
-        // The arrival has failed without.
+        // Without buffers the arrival has failed.
         let Some(mut buffers) = buffers else {
             return Ok(());
         };

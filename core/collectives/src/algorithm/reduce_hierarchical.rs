@@ -1,17 +1,19 @@
 //! Hierarchical reductions, of a team over several hosts, each of whose members load and store each other's memory: on
 //! each host first, then across hosts, then on each host again.
 //!
-//! The *eager* algorithm, through scratch memory, takes no arrival more than on one host, or one where hosts are many. The
-//! team's arrival goes by host itself: when a host's members are here, and before another host is signaled, each folds
-//! their values, puts the result into its own scratch memory, and reads after the arrival the result of each other host
-//! from one member there. With many hosts it reads a row's, meets all once more, and then reads the row's result of one
-//! member of each other row: two times the root of the hosts in all.
+//! The *eager* algorithm, through scratch memory, takes as many arrivals as on one host, and one more where hosts are
+//! many. The team's arrival is itself hierarchical: once a host's members have arrived, and before another host is
+//! signaled, each member folds their values and puts the result into its own scratch memory. After the arrival it
+//! reads the result of each other host from one member there. With many hosts it reads those of its row of hosts,
+//! arrives once more, and reads the result of each other row from one member there: about twice the square root of
+//! the number of hosts in all.
 //!
-//! The *direct* algorithm takes one more than in one level, four in all: when all objects are ready, when each host has
-//! folded its members' elements, when those are folded across hosts, and when all results are in place. The
-//! elements are shared out among hosts, and each such slice among the members of a host: a member folds its
-//! share of each slice on its host, its share of its host's slice across hosts, and gets its share of the other
-//! slices from there. So a host gets, and gives, no more than twice an object's bytes, however many members it has.
+//! The *direct* algorithm takes four arrivals, one more than in one level: when all objects are ready, when each host
+//! has folded its members' elements, when those are folded across hosts, and when all results are in place. The
+//! elements are shared out among hosts as slices, and each slice among the members of a host: a member folds its
+//! share of each slice on its host, then its share of its host's slice across hosts, and then gets its share of the
+//! other slices from their hosts. So a host receives, and sends, at most twice an object's bytes, however many
+//! members it has.
 //!
 //! Objects on a GPU stay with one level, in the team's order: no member's CPU loads another's GPU memory, and the
 //! inner level needs that.
@@ -135,7 +137,7 @@ impl CollectiveCall<'_> {
             }
             None => Ok(()),
         })?;
-        // The arrival has failed without.
+        // Without buffers the arrival has failed.
         let Some(buffers) = &mut buffers else {
             return Ok(());
         };
@@ -165,7 +167,7 @@ impl CollectiveCall<'_> {
     ) -> Result<()> {
         let (buffers, valid) = split(ready);
         self.arrive(valid)?;
-        // The arrival has failed without.
+        // Without buffers the arrival has failed.
         let Some(mut buffers) = buffers else {
             return Ok(());
         };

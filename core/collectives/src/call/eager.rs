@@ -1,19 +1,22 @@
 //! Eager broadcasts among members that load each other's memory: the root publishes and does not wait.
 //!
-//! A root may be some such calls ahead of the other members. It puts the payload into its own memory, then signals each
-//! member. A payload that fits into the signal word's cache line goes to each member with the word, for whom that
-//! is one transfer instead of two. Words and memory are used again after an arrival: by then all have consumed. Where no
-//! slot is free, a call begins with an arrival; all members count alike. A word carries the next arrival's epoch
+//! A root may be several such calls ahead of the other members. It puts the payload into its own memory, then signals
+//! each member. A payload that fits into the signal word's cache line travels with the word, which saves a member the
+//! second transfer. Words and memory are used again after an arrival: by then all members have consumed. Where no
+//! slot is free, a call begins with an arrival; all members count slots alike. A word carries the next arrival's epoch
 //! and, as an [arrival](crate::dissemination)'s does, a signature of the call and of those before it.
 //!
-//! A call that fails before anything was published fails by an arrival, as every other does. A member that waits for a
-//! word polls the arrivals, too. A member that has arrived since either had this call's payload, or made another call, or
-//! failed in this one. The root signals itself first, in its own memory, so that in the first case its word is seen there.
-//! In the others the call fails everywhere, and the waiting member arrives instead. So does a member that hears of
-//! a root whose calls are others: all the rest find it there by their next call. Those may be calls of another team, for
-//! which the others wait there. Then a member that arrived alone, whatever it called, finds the published word
-//! meanwhile and aborts after a while. Where all consume, and so wait for each other, each announces after a while in which
-//! call it does. A member that finds the root's announcement arrives.
+//! A call that fails before its root has published fails by an arrival, as every other call does. So a member that
+//! waits for a word polls the arrival words, too. A member that has arrived since then either has consumed this call's
+//! payload, or made another call, or failed in this one. The root signals itself first, in its own memory: in the first
+//! case the waiting member finds the word there. In the other two the call fails everywhere, and the waiting member
+//! arrives instead.
+//!
+//! A member that finds a word with another signature than its own arrives instead, too: the others find the mismatch by
+//! their next call of the team. If they are in calls of another team that wait for it, the member, alone in its
+//! arrival, sees that the eager call was published, and aborts after `GRACE`. If the roots differ so that all members
+//! consume, and wait for each other, each announces its wait after `GRACE`. A member that finds the root's
+//! announcement arrives.
 
 use std::time::Instant;
 
@@ -42,9 +45,9 @@ pub(crate) struct EagerSlot {
     index: u32,
     /// The signal: the next arrival's epoch, and the signature of the call with those before it.
     signal: u64,
-    /// The payload's place at the root.
+    /// The payload in the root's memory.
     pub payload: Elements<u8>,
-    /// Whether that is beside the word, of every member.
+    /// Whether the payload lies in the signal word's cache line, and is sent to every member with it.
     inline: bool,
 }
 
@@ -88,11 +91,11 @@ impl EagerRoom {
 
 /// The outcome of a wait for the root's word.
 enum EagerPoll {
-    /// The word is here, or the root has it.
+    /// The word, from this PE's memory (`here`) or the root's.
     Published { word: u64, here: bool },
-    /// There is an arrival to make instead.
+    /// Some member has arrived: an arrival is to be made instead.
     Arrived,
-    /// The root consumes.
+    /// The root waits as a consumer itself.
     RootWaits,
 }
 
@@ -177,8 +180,8 @@ impl CollectiveCall<'_> {
         }
     }
 
-    /// Prefetches the lines of the next call's words, from members that polled them, while this call's go there:
-    /// the fence of that call waits no longer for several than for one.
+    /// Prefetches the lines of the next call's words, from the members that polled them, while this call's words
+    /// travel: the next call's fence then waits no longer for several lines than for one.
     #[inline]
     fn prefetch_next(&self, epoch: u32) {
         let (team, me) = (self.team, self.team.members.me());
@@ -296,7 +299,7 @@ impl CollectiveCall<'_> {
     }
 
     /// After an arrival, yields the CPU to the root of the expected call, as long as it has not published yet. The call
-    /// would wait for that turn anyway. Where the program makes another call, one turn is lost, once.
+    /// would wait for that time slice anyway. If the program makes another call, one time slice is lost, once.
     #[cold]
     pub(crate) fn yield_to_root(&self) {
         let (team, me) = (self.team, self.team.members.me());
@@ -354,7 +357,7 @@ impl CollectiveCall<'_> {
         let call = dissemination::word(slot.epoch(), slot.index.into());
         let own = self.worker.own(word);
         own.store_word(Width::W64, call, FenceSite::Arrive);
-        // The wait hears of a root that is lost, and then polls its payload once more.
+        // If the root is lost, the wait itself finds that, and then polls for its word once more.
         let of_root = self.mapped_word(root_pe, word).unwrap_or_default();
         let waits =
             of_root.is_some_and(|span| span.load_word(Width::W64, FenceSite::Arrived) == call);

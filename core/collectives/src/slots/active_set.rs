@@ -1,13 +1,13 @@
 //! New teams of an active set, which its members make without the other PEs.
 //!
-//! The members meet by [messages](super::mailbox) to the first one, which answers all when it has heard from all. At first
-//! they only come. Then they choose a slot for the team, as in a split, when all hold their free slots exclusively: while
-//! another call of a member holds its, all yield theirs and meet again. In the last meeting each has reserved the slot. If a
-//! member failed before, nobody is in the team. A member that fails after that leaves the slot reserved, since others may
-//! write into it.
+//! The members meet in rounds: each sends a [message](super::mailbox) to the first member, which replies to all when it
+//! has received all. The first round only shows that all are in the call. In the next ones they choose a slot for the
+//! team, as in a split, once all hold their free slots exclusively: if another call holds a member's slots, all yield
+//! theirs and meet again. In the last round each has reserved the slot. If a member fails before it, no member is in
+//! the team. A member that fails later leaves the slot reserved, since others may write into it.
 //!
-//! Messages carry the number of the call, by these PEs, so that no late word of a failed call is taken for
-//! another's, and threads of a PE may be in several of these calls at once.
+//! Messages carry the number of the call among those of these PEs. So no late message of a failed call is taken for
+//! another call's, and threads of a PE may be in several of these calls at once.
 
 use oxshmem_engine::control::message::Message;
 use oxshmem_engine::group::Group;
@@ -76,7 +76,7 @@ impl<'m> Agreement<'m> {
         }
     }
 
-    /// Makes the team. The other members hear of an error.
+    /// Makes the team. On an error the other members are notified.
     pub fn make(self) -> Result<TeamState> {
         let made = self.agree().and_then(|(slot, all)| {
             let members = self.members.clone();
@@ -111,7 +111,7 @@ impl<'m> Agreement<'m> {
         Ok((slot, all))
     }
 
-    /// Tells the other members, which may wait for this PE, that it has failed, unless they hear of the reason.
+    /// Notifies the other members, which may wait for this PE, that it has failed, unless they learn the reason anyway.
     #[cold]
     fn abort(&self, error: &Error) {
         let worker = self.worker;
@@ -129,7 +129,7 @@ impl<'m> Agreement<'m> {
         }
     }
 
-    /// All members come to this round of the call. Gives their joint proposal; none where one proposes nothing.
+    /// A round of the call, in which all members meet. Gives their joint proposal; none if one proposes nothing.
     fn meet(&self, round: u64, mine: Option<SlotProposal>) -> Result<Option<SlotProposal>> {
         let others = || self.members.pes().skip(1);
         if self.members.me() > 0 {

@@ -143,7 +143,7 @@ impl Mailbox {
         let words = [&[message.tag], words].concat();
         worker.put_bytes(entry.message, bytemuck::cast_slice(&words), to)?;
         worker.quiet_towards(&[to])?;
-        // As the library's other words: a PE that waits for one which is lost with its lane is told so.
+        // A signal, as the library's others: if its lane fails, the PE that waits for it is notified.
         Transfer::new(worker, message.call).signal(entry.arrived, number, to)
     }
 

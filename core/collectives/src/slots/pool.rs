@@ -203,7 +203,7 @@ impl Pool {
         SlotClaim { pool: self, rank }
     }
 
-    /// Takes a slot for a new team: before any other member can hear that all have it, since that one writes
+    /// Takes a slot for a new team: before any other member can learn that all have taken it, since that member writes
     /// into it, whatever the outcome of this one's call.
     pub(crate) fn reserve(&self, slot: usize) {
         if let Some(word) = self.state().free.get_mut(slot / 64) {

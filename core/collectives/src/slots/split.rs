@@ -42,7 +42,7 @@ impl CollectiveCall<'_> {
                     .unwrap_or_default(),
             )
         };
-        // First all slots are chosen: where one is wanting, none is reserved.
+        // First all slots are chosen: if one is missing, none is reserved.
         let mut slots = [0; K];
         let mut last = None;
         for (k, slot) in slots.iter_mut().enumerate() {
