@@ -26,7 +26,7 @@ pub enum Error {
         call: &'static str,
         /// The PE that waits.
         me: usize,
-        /// The PE, or the lane, that it waits for.
+        /// The PE that it waits for, in words.
         whom: String,
         /// The event that it waits for.
         what: String,
@@ -73,7 +73,7 @@ pub enum Error {
         call: &'static str,
         /// This PE.
         me: usize,
-        /// The PE, or the lane, that it waits for.
+        /// The PE that it waits for, in words.
         whom: String,
         /// The event that it waits for.
         what: String,

@@ -258,7 +258,7 @@ impl World {
         let (placement, mut heap) = self.place_on_all(&change, place, fill)?;
         let nic = kind == HOST && self.in_nic_domain(hints);
         if nic {
-            // No order is needed: a thread that is given the block, and looks for it, sees this too.
+            // No order is needed: a thread that is given the block sees this, too, when it looks the block up.
             self.inner.hinted.store(true, Ordering::Relaxed);
         }
         let generation = heap.blocks.next_generation() | if nic { NIC } else { 0 };
@@ -269,7 +269,7 @@ impl World {
         };
         heap.blocks.insert(placement.offset(), block);
         drop(heap);
-        // The block table is the same everywhere by now, whatever becomes of this.
+        // The block tables are the same on all PEs by now, whether or not this fails.
         self.worker.make_gpu_data_visible()?;
         Ok(Sym::new(tag, generation, placement.offset(), len))
     }

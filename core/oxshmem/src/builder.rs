@@ -142,8 +142,8 @@ impl Builder {
     }
 
     /// This PE's GPU heap: GPU memory from which [`World::alloc_on`](crate::World::alloc_on)
-    /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it, since nothing
-    /// tells whether this process could copy it.
+    /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it, since the library
+    /// does not know whether this process could copy it.
     pub fn gpu_heap(self, memory: Memory) -> Self {
         self.gpu_memory(move |_| Ok(Box::new(memory.clone())))
     }

@@ -80,9 +80,9 @@ pub enum Error {
         call: &'static str,
         /// The PE that waits.
         me: usize,
-        /// For whom.
+        /// The PE that it waits for, in words.
         whom: String,
-        /// For what.
+        /// The event that it waits for.
         what: String,
     },
     /// An argument outside its domain.
@@ -207,11 +207,11 @@ pub enum Error {
         call: &'static str,
         /// This PE.
         me: usize,
-        /// For whom.
+        /// The PE that it waits for, in words.
         whom: String,
-        /// For what.
+        /// The event that it waits for.
         what: String,
-        /// For how long.
+        /// The duration of the wait.
         waited: Duration,
         /// The deadline.
         limit: Duration,
@@ -221,11 +221,11 @@ pub enum Error {
     Unreachable {
         /// The call.
         call: &'static str,
-        /// From this PE.
+        /// The PE that cannot reach it.
         from: usize,
         /// The PE.
         pe: usize,
-        /// The words of each transport.
+        /// The reason of each transport.
         why: String,
     },
     /// The route to this PE does not support the operation.
@@ -243,8 +243,9 @@ pub enum Error {
         /// The operation.
         what: String,
     },
-    /// A connection to a live PE has failed, or an earlier failure closed the lanes of this transport. To PEs with operations of
-    /// this one in flight, signals of collective calls perhaps, this one is lost then: they do not wait for it.
+    /// A connection to a live PE has failed, or an earlier failure closed the lanes of this transport. PEs to which
+    /// operations of this one were in flight, such as signals of collective calls, then take this PE as lost and do not
+    /// wait for it.
     #[error(
         "{call}: the {transport} lane of this world has failed and is closed: {why}; end the job"
     )]
@@ -281,7 +282,7 @@ pub enum Error {
         a: usize,
         /// Another.
         b: usize,
-        /// In what, with both values.
+        /// The setting in which they differ, with both values.
         what: String,
     },
     /// The bootstrap failed.

@@ -78,7 +78,7 @@ impl Joined {
             "warning: PE {me} left without finalize: call World::finalize, in C shmem_finalize, before the program ends"
         ));
         let (done, is_done) = channel();
-        let told = std::thread::Builder::new().spawn(move || {
+        let sending = std::thread::Builder::new().spawn(move || {
             let word = Message::Forgot.to_bytes();
             for pe in (0..bootstrap.size()).filter(|pe| *pe != me) {
                 // A PE that is gone needs no message.
@@ -87,7 +87,7 @@ impl Joined {
             // The receiver is gone if this took too long.
             let _ = done.send(());
         });
-        if told.is_ok() {
+        if sending.is_ok() {
             let _ = is_done.recv_timeout(SEND_DEADLINE);
         }
     }
@@ -117,6 +117,6 @@ fn at_exit() {
     });
 }
 
-/// Elsewhere an exit with status 0 cannot be told from an error's: the other PEs are told of a lost PE.
+/// Elsewhere an exit with status 0 cannot be distinguished from one by an error: the other PEs report a lost PE.
 #[cfg(not(target_env = "gnu"))]
 fn at_exit() {}

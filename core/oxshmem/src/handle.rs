@@ -2,7 +2,7 @@
 //!
 //! A handle is valid in the world that made it alone, and names no more elements than its object has. Every slow path checks
 //! that here; the fast path's table refuses foreign handles itself. Checked mode, collective calls and `free` also check that
-//! the object lives (M35): a block that calls have found lately takes no lock
+//! the object lives (M35), without a lock if its block was used recently
 //! ([`LiveBlockCache`](crate::live_block_cache::LiveBlockCache)).
 
 use std::sync::MutexGuard;
@@ -45,7 +45,7 @@ impl Context<'_> {
         sym.kind_in(self.worker.tag)
     }
 
-    /// Checked mode's look at the first `elements` of an object: [`Worker::guard`].
+    /// Checked mode's check of the first `elements` of an object: [`Worker::guard`].
     pub(crate) fn guard<T: Pod>(
         &self,
         access: Access,
@@ -194,8 +194,8 @@ impl Context<'_> {
         }
     }
 
-    /// The live block of host memory around an offset, if `is` holds for it. A block that calls have found lately is found
-    /// without a lock.
+    /// The live block of host memory around an offset, if `is` holds for it. A recently used block is found without a
+    /// lock.
     #[inline]
     pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
         let changes = &self.pe.heap_changes;

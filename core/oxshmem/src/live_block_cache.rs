@@ -1,6 +1,6 @@
-//! A cache of live blocks: a seqlock per entry, so that a call that names a block which was found lately takes no lock.
+//! A cache of live blocks: a seqlock per entry, so that a call that names a recently used block takes no lock.
 //!
-//! An entry counts only while the heap has not changed since: blocks end by such a change, and change by it.
+//! An entry is valid only while the heap has not changed since its insertion: frees and resizes of blocks are changes.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 

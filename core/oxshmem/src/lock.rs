@@ -1,9 +1,9 @@
 //! Locks among the PEs (OpenSHMEM 1.5, 9.11): MCS locks, in whose queue each PE waits on a word of its own.
 //!
-//! One copy of the lock, which its offset picks, has the number of the last PE in the queue. A PE that
-//! finds another there gives it its own number and sleeps until that one hands over. So PEs come in the
-//! order in which they asked, a release wakes one of them, and no PE polls over the
-//! network. All words are of 32 bits: their atomics are CPUs', wherever those of 64 are (M29).
+//! The lock's copy at one PE, its home, which the lock's offset chooses, holds the number of the last PE in the
+//! queue. A PE that finds another PE there sends it its own number, and sleeps until that one hands the lock over.
+//! So PEs get the lock in the order in which they asked, a release wakes one of them, and no PE polls over the
+//! network. All words are of 32 bits: CPUs perform their atomics, whoever performs those of 64 bits (M29).
 //!
 //! The steps, and the consequences when one of them fails, are in [`mcs_lock`]. A PE that cannot go on breaks the lock
 //! for all ([`broken`]). The first step swaps `last`, so that a PE to which that is refused (it has
@@ -41,10 +41,10 @@ impl Context<'_> {
     /// [`Error::Argument`] if this PE has it already, or if the context has a team's numbers for the PEs.
     ///
     /// A lock is broken once a PE is lost that had it, waited for it or keeps its queue, and once a call
-    /// on it has failed midway, as by [`Error::Timeout`]. Then that call and those that wait fail, and all later ones on every
-    /// PE as soon as it has heard, whether the loss is acknowledged or not: with [`Error::PeerLost`], or with
-    /// [`Error::FailedElsewhere`], which says where and why. Take another lock; the memory of this one
-    /// can be no lock again. The loss of other PEs does not disturb a lock.
+    /// on it has failed midway, as by [`Error::Timeout`]. Then that call and those that wait fail, and so do all later
+    /// ones on every PE as soon as that PE is notified, whether the loss is acknowledged or not: with
+    /// [`Error::PeerLost`], or with [`Error::FailedElsewhere`], which says where and why. Take another lock; the memory
+    /// of this one can be no lock again. The loss of other PEs does not disturb a lock.
     ///
     /// ```
     /// use oxshmem::{Result, testing::spmd};
@@ -128,7 +128,7 @@ impl Context<'_> {
         }
         let lost = match self.quiet() {
             Ok(()) => Ok(()),
-            // The error does not tell whether all else was completed.
+            // The error does not say whether all else was completed.
             Err(lost @ Error::PeerLost { .. }) if self.quiet_to_living().is_ok() => Err(lost),
             Err(error) => return Err(lock.breaks(error)),
         };
@@ -288,7 +288,8 @@ impl LockWords for Lock<'_> {
             needs: WaitsOn::Predecessor(pe),
             describe: &describe,
         };
-        // A PE that hands over wakes this one, if it maps it; one that is next says so within moments.
+        // A PE that hands the lock over wakes this one, if it maps it. The number of the next PE arrives within
+        // moments.
         let area = &context.pe.sync_area;
         let parker = match bits {
             HOLDS => area
@@ -307,7 +308,7 @@ impl LockWords for Lock<'_> {
 
     fn set_bits(&self, pe: u32, bits: u32) -> Result<()> {
         let pe = numbered(pe);
-        // One that fetches has been performed when it returns; an error is this call's.
+        // A fetching atomic has been performed when it returns, so its error is this call's.
         let set = self.update(AtomicOp::Or, self.own, bits, 0, pe);
         set.map_err(|error| self.breaks(error))?;
         if bits == HOLDS

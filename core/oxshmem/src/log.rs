@@ -51,7 +51,7 @@ pub(crate) fn begin(levels: Targets) -> bool {
     })
 }
 
-/// From here on lines say which PE writes them.
+/// Sets the PE that later lines name.
 pub(crate) fn joined(pe: u32) {
     let _ = PE.set(pe);
 }

@@ -76,7 +76,7 @@ impl Context<'_> {
     ///         if world.my_pe() == 0 {
     ///             world.p(data, 7, 1)?; // to PE 1
     ///             world.quiet()?; // and now it is there
-    ///             world.p(done, 1, 2)?; // PE 2 hears of it
+    ///             world.p(done, 1, 2)?; // notifies PE 2
     ///         }
     ///         if world.my_pe() == 2 {
     ///             world.wait_until(done, Cmp::Eq, 1)?;

@@ -137,7 +137,7 @@ impl World {
             .engine
             .routes
             .explain(pe)
-            .and_then(|told| told.gpu);
+            .and_then(|routes| routes.gpu);
         let why = route.map(|route| route.refusals()).unwrap_or_default();
         Error::Unreachable {
             call,
@@ -377,20 +377,20 @@ impl crate::context::Context<'_> {
         stream: &Stream,
         needs: WaitsOn,
     ) -> Result<()> {
-        let look = || {
+        let poll = || {
             let idle = streams.gpu.context.beside_captures(|| stream.is_idle());
             match idle.in_call(call) {
                 Ok(false) => None,
                 done => Some(done.map(drop)),
             }
         };
-        let tell = || (WaitedFor::Any, "the work on a stream".into());
+        let describe = || (WaitedFor::Any, "the work on a stream".into());
         let reason = WaitReason {
             call,
             needs,
-            describe: &tell,
+            describe: &describe,
         };
-        let waited = self.worker.wait(&reason, None, look);
+        let waited = self.worker.wait(&reason, None, poll);
         if let Err(EngineError::PeerLost { .. }) = &waited {
             // Its waits have been ended, so the rest finishes.
             stream.synchronize_within(DRAIN_LIMIT).in_call(call)?;

@@ -19,8 +19,9 @@ use crate::error::{Error, Result};
 /// reads and writes other objects' bytes at worst, never outside the heap. Calls for which its age matters
 /// (free, collectives, checked mode) detect that.
 pub struct Sym<T> {
-    /// The world's tag, never 0, in the low half, and the allocation's generation in the high half: that tells a live block
-    /// from a freed one at the same place. One word, since CPUs are slow to load in one access a value stored in parts.
+    /// The world's tag, never 0, in the low half, and the allocation's generation in the high half, which
+    /// distinguishes a live block from a freed one at the same offset. One word, since CPUs are slow to load in one
+    /// access a value stored in parts.
     identity: u64,
     /// Bytes from the start of the heap. Invariant: a multiple of `T`'s alignment, and
     /// `offset + len * size_of::<T>()` is at most the heap's limit.

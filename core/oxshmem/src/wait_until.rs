@@ -352,7 +352,7 @@ macro_rules! calls {
         /// fn main() -> Result<()> {
         ///     spmd(3, |world| {
         ///         let signal = world.alloc_zeroed::<u64>(1)?;
-        ///         world.signal_add(signal, 1, 0)?; // each PE tells PE 0
+        ///         world.signal_add(signal, 1, 0)?; // each PE signals PE 0
         ///         if world.my_pe() == 0 {
         ///             assert_eq!(world.signal_wait_until(signal, Cmp::Ge, 3)?, 3);
         ///         }
@@ -410,7 +410,7 @@ macro_rules! calls {
                 ///         for pe in 0..3 {
                 ///             world.set(flags.at(world.my_pe())?, 1, pe)?;
                 ///         }
-                ///         world.wait_until_all(flags, None, Cmp::Eq, 1)?; // all three have come
+                ///         world.wait_until_all(flags, None, Cmp::Eq, 1)?; // all three have arrived
                 ///         Ok(())
                 ///     })?;
                 ///     Ok(())
@@ -437,7 +437,7 @@ macro_rules! calls {
                 ///         }
                 ///         let mut seen = [false; 3];
                 ///         while let Some(first) = world.wait_until_any(flags, Some(&seen), Cmp::Eq, 1)? {
-                ///             seen[first] = true; // one more has come
+                ///             seen[first] = true; // one more has arrived
                 ///         }
                 ///         assert_eq!(seen, [true; 3]);
                 ///         Ok(())
@@ -467,7 +467,7 @@ macro_rules! calls {
                 ///         let mut seen = [false; 3];
                 ///         while !seen.iter().all(|seen| *seen) {
                 ///             for pe in world.wait_until_some(flags, Some(&seen), Cmp::Eq, 1)? {
-                ///                 seen[pe] = true; // this one has come
+                ///                 seen[pe] = true; // this one has arrived
                 ///             }
                 ///         }
                 ///         Ok(())

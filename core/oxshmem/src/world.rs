@@ -132,17 +132,17 @@ impl World {
         let lost = self.worker.engine.liveness.acknowledge();
         self.worker.forget_lost();
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.pe.gpu_streams {
-            self.resume_streams(side);
+        if let Some(streams) = &self.pe.gpu_streams {
+            self.resume_streams(streams);
         }
         lost
     }
 
-    /// Lets what streams are given wait again, if the program knows of every loss.
+    /// Lets work queued on streams wait again, if the program has acknowledged every loss.
     #[cfg(feature = "cuda")]
     fn resume_streams(&self, side: &GpuStreams) {
         side.stop_word.resume();
-        // One that was lost meanwhile had its waits ended before.
+        // The loss of another PE meanwhile may have ended the waits before this resumed them.
         fence(Ordering::SeqCst);
         if self.worker.engine.liveness.first_lost().is_some() {
             side.stop_word.end();
@@ -151,7 +151,7 @@ impl World {
 
     /// [`bindings::drive_in_waits`](crate::bindings::drive_in_waits).
     pub(crate) fn drive_in_waits(&self, drive: fn()) {
-        // The first stays.
+        // The first function that was given stays.
         let _ = self.worker.engine.progress_hook.set(drive);
     }
 
@@ -166,8 +166,8 @@ impl World {
     }
 
     /// Leaves the job. Collective: completes this PE's operations and waits for all, as
-    /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE cannot complete
-    /// what it has told the others in this call, it is lost to them.
+    /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE's signals of
+    /// this call cannot be delivered, it is lost to the others.
     #[doc(alias("shmem_finalize", "nvshmem_finalize", "MPI_Finalize"))]
     #[track_caller]
     pub fn finalize(self) -> Result<()> {
@@ -181,11 +181,11 @@ impl World {
         let gpu = self.heap(MemoryKind::Cuda).blocks.total();
         let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
         if blocks > 0 && self.my_pe() == 0 {
-            let told = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
+            let unfreed = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
             if self.pe.config.check {
-                report::warn(&told)
+                report::warn(&unfreed)
             } else {
-                report::info(&told)
+                report::info(&unfreed)
             }
         }
         drop(traced);
@@ -199,13 +199,13 @@ impl World {
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
         #[cfg(feature = "cuda")]
-        if streams.is_err() && self.pe.gpu_streams.iter().any(|side| side.is_used()) {
+        if streams.is_err() && self.pe.gpu_streams.iter().any(|gpu| gpu.is_used()) {
             return drained.and(streams);
         }
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
         if drained.is_ok() {
-            // Nobody writes to it before all have come to the next collective call.
+            // No PE writes to it before all have entered the next collective call.
             for team in self.pe.sync_area.pool.release_all() {
                 self.worker.own(team).zero();
             }
@@ -215,11 +215,11 @@ impl World {
         drained.and(streams)
     }
 
-    /// Waits for what this PE's streams were given, which may use all of its memory. Every PE has come to the end.
+    /// Waits for the work on this PE's streams, which may use all of its memory. Every PE has reached finalize.
     fn end_streams(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.pe.gpu_streams {
-            return side.end();
+        if let Some(streams) = &self.pe.gpu_streams {
+            return streams.end();
         }
         Ok(())
     }
@@ -232,20 +232,20 @@ impl World {
         }
         // `quiesce` may have ended waits.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.pe.gpu_streams {
-            self.resume_streams(side);
+        if let Some(streams) = &self.pe.gpu_streams {
+            self.resume_streams(streams);
         }
         self.barrier_all()
     }
 
-    /// Completes this PE's operations and waits for all, who may then leave. Inside is what became of the words by
-    /// which others hear of it.
+    /// Completes this PE's operations and waits for all PEs, which may then leave. The inner result is the delivery of
+    /// the signals by which the others learn of this PE's arrival.
     fn last_arrival(&self) -> Result<Result<()>> {
         if self.inner.linger {
             goodbye::is_said(&self.worker.engine.bootstrap);
         }
         self.arrive_in_finalize(self.quiet())?;
-        // The words of that arrival itself may be on their way still.
+        // The signals of that arrival itself may still be in flight.
         let drained = match self.worker.is_idle() {
             true => Ok(()),
             false => self.worker.in_call("finalize").drain_lanes(),
@@ -279,7 +279,7 @@ impl World {
     fn say_goodbye(&self) -> Result<()> {
         let streams = self.end_streams();
         self.end_trace();
-        // A PE that waits for a word that could not be sent is to see this PE fail, not leave.
+        // A PE that waits for a signal that could not be sent is to see this PE fail, not leave.
         if !self.inner.stranded.get() {
             self.worker.engine.bootstrap.leave();
         }
@@ -294,21 +294,21 @@ impl Drop for World {
     fn drop(&mut self) {
         // First: a lane's page-locked memory is freed when this PE's streams are done.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.pe.gpu_streams {
-            side.stop_word.end();
+        if let Some(streams) = &self.pe.gpu_streams {
+            streams.stop_word.end();
         }
         for opened in &self.worker.engine.rails {
             opened.domain.shutdown();
         }
-        // A `main` that returns an error drops its world before the error is printed. Were the
-        // others told of the loss at once, one of them could fail, and the launcher end the job,
-        // before this PE, whose failure it is, has said a word.
+        // A `main` that returns an error drops its world before the error is printed. If the
+        // others learned of the loss at once, one of them could fail, and the launcher end the job,
+        // before this PE has printed the error that caused it.
         if self.inner.linger {
             if std::thread::panicking() {
                 goodbye::is_said(&self.worker.engine.bootstrap);
             }
             let bootstrap = Arc::clone(&self.worker.engine.bootstrap);
-            // Where no thread can be had, the connection closes now.
+            // If no thread can be started, the connection closes now.
             let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);
                 // No error has ended the process meanwhile.

@@ -115,12 +115,12 @@ impl<'m> Agreement<'m> {
     #[cold]
     fn abort(&self, error: &Error) {
         let worker = self.worker;
-        let heard = match error {
+        let cause_is_known = match error {
             Error::TooManyTeams { .. } => true,
             Error::Engine(EngineError::PeerLost { pe, .. }) => worker.exit_was_reported(*pe),
             _ => false,
         };
-        if heard {
+        if cause_is_known {
             return;
         }
         for pe in self.members.pes().filter(|pe| *pe != worker.engine.me) {

@@ -17,13 +17,13 @@ use oxshmem_engine::memory::target::NIC;
 
 /// The addresses of this PE's symmetric host memory, for as long as its world lives. Made by [`addresses`].
 ///
-/// It answers for most addresses by arithmetic alone. For the others, and where an object's age and end must be known, there
-/// is [`object_at`].
+/// It finds the objects of most addresses by arithmetic alone. [`object_at`] finds those of all, and checks that the
+/// object lives and where it ends.
 #[derive(Clone, Debug)]
 pub struct Addresses {
     tag: u32,
     base: usize,
-    /// Bytes; 0 where only the blocks tell what an object is.
+    /// Bytes; 0 where every object has to be looked up among the blocks.
     len: usize,
     /// The program's own mapping of the heap's beginning, if it has one; its bytes as above.
     program: usize,
@@ -38,7 +38,7 @@ const PAGE: usize = 4096;
 #[derive(Clone, Debug)]
 enum NicWords {
     None,
-    /// Those of blocks allocated so, and whether there was one.
+    /// Those of blocks allocated for remote atomics, and whether there was one.
     Hinted(Arc<AtomicBool>),
     /// Those of all but the program's own memory.
     Heap,
@@ -197,8 +197,8 @@ pub fn object_at<T: Pod>(
     }
 }
 
-/// [`object_at`] of a block that calls have lately found; nothing for any other, nor for zero elements, which are the same
-/// object wherever they are.
+/// [`object_at`] of a block in the cache of recently used blocks; nothing for any other, nor for zero elements, which
+/// are the same object wherever they are.
 #[inline(always)]
 #[must_use]
 pub fn cached_object<T: Pod>(
@@ -290,7 +290,7 @@ mod tests {
     use crate::config::Atomics;
     use crate::testing::spmd;
 
-    /// Words of a block that was allocated so, and of one that was not.
+    /// Checks words of a block that was allocated for remote atomics, and of one that was not.
     fn looks(world: &World, atomics: Atomics, by_nics: [bool; 2]) -> Result<()> {
         let known = addresses(world);
         let address = |block| address_of(world, block).unwrap_or(std::ptr::null_mut());
@@ -302,16 +302,16 @@ mod tests {
         assert_eq!(hinted.is_nic(), hinted_is, "{atomics:?}");
         for (block, is) in [(plain, plain_is), (hinted, hinted_is)] {
             assert!(known.object(address(block), 4).is_some());
-            // Where blocks differ, only the block tells.
-            let told = (plain_is == hinted_is).then_some(is);
-            assert_eq!(is_nic(block), told, "{atomics:?}");
+            // Where blocks differ, an address alone does not say.
+            let expected = (plain_is == hinted_is).then_some(is);
+            assert_eq!(is_nic(block), expected, "{atomics:?}");
             assert_eq!(object_at(world, "test", address(block), 1)?.is_nic(), is);
         }
         // A block that grows, in place or elsewhere, has its hints still.
         let hinted = world.realloc(hinted, 4096)?;
         let object = object_at(world, "test", address(hinted), 1)?;
         assert_eq!((hinted.is_nic(), object.is_nic()), (hinted_is, hinted_is));
-        // Of PEs on two hosts.
+        // The PEs are on two hosts.
         assert!(word_table(world).is_none());
         world.free(hinted)?;
         world.free(plain)

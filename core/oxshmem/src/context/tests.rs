@@ -101,7 +101,7 @@ fn a_contexts_pes_are_numbered_as_its_members_are() {
     }
 }
 
-/// A loss is told by the PE's number in the world, and cuts the context's own table.
+/// Errors name a lost PE by its number in the world, and the context's own table no longer maps it.
 #[test]
 fn a_contexts_lost_pe_is_named_as_in_the_world() {
     for builder in ways() {
@@ -143,7 +143,7 @@ fn a_contexts_lost_pe_is_named_as_in_the_world() {
             }
             Ok(())
         });
-        // Of the loss, or of its cause: whichever PE tells first.
+        // The error is of the loss or of its cause: that of whichever PE reports first.
         assert!(result.is_err());
     }
 }

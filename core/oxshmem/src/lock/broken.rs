@@ -1,8 +1,9 @@
-//! The broken locks, and the news of them to all PEs.
+//! The broken locks, and the notification of all PEs.
 //!
-//! The news goes by the bootstrap: it reaches those, too, to which the lanes have failed, and needs no call of theirs. A PE
-//! that hears of a broken lock tells the next PE that lives, by number; one that knew it already does not. When a
-//! PE is lost, those that know tell the next again: so all hear of it, whichever PE is lost meanwhile.
+//! Notices go over the bootstrap: they reach PEs to which the lanes have failed, too, and need no call there. A PE
+//! that gets its first notice of a broken lock sends one to the next PE that lives, by number; after that it sends no
+//! more. When a PE is lost, all PEs that know of a broken lock notify the next one again: so every PE is notified,
+//! whichever PE is lost meanwhile.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,10 +16,10 @@ use oxshmem_engine::control::message::Message;
 
 use crate::error::Error;
 
-/// Why a lock is broken.
+/// The reason why a lock is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
-    /// The PE that found it so.
+    /// The PE that broke it.
     pub by: u32,
     /// The PE that was lost, if that was the reason.
     pub lost: Option<u32>,
@@ -26,7 +27,7 @@ pub(crate) struct Broken {
     pub why: String,
 }
 
-/// In place of a PE's number.
+/// The number that stands for no PE.
 const NOBODY: u32 = u32::MAX;
 
 impl Broken {
@@ -109,7 +110,7 @@ impl BrokenLocks {
         locks.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This PE has found a lock broken, or heard that it is. The first reason stays.
+    /// Notes that a lock is broken, by this PE's own call or by a notice. The first reason stays.
     pub(crate) fn note(&self, offset: u64, broken: Broken) {
         match self.by_offset().entry(offset) {
             Entry::Occupied(_) => return,
@@ -119,7 +120,8 @@ impl BrokenLocks {
         self.tell_next(offset, broken);
     }
 
-    /// A PE is lost. It may have been the next, or the one that was to tell others.
+    /// Notifies the next PE again, after the loss of a PE: that may have been the next one, or one that had yet to
+    /// notify others.
     pub(crate) fn tell_again(&self) {
         if self.0.any.load(Ordering::Acquire) {
             let all = self.by_offset().clone();
@@ -135,13 +137,13 @@ impl BrokenLocks {
         };
         let (me, n) = (bootstrap.rank(), bootstrap.size());
         let message = Message::Notice(offset, broken.to_bytes()).to_bytes();
-        // A PE that is gone cannot be told.
+        // A PE that is gone cannot be notified.
         let _ = (me + 1..n)
             .chain(0..me)
             .find(|&pe| bootstrap.send(pe, &message).is_ok());
     }
 
-    /// Why the lock there is broken, if it is.
+    /// The reason why the lock there is broken, if it is.
     #[inline]
     pub(super) fn find(&self, offset: u64) -> Option<Broken> {
         if !self.0.any.load(Ordering::Acquire) {

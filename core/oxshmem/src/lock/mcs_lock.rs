@@ -17,19 +17,19 @@
 //!
 //! **Failure.** No PE leaves the queue but by having had the lock. If a step fails for good (the PE on which it
 //! depends is lost, its lane has failed, or the wait has timed out), the lock is *broken*: the implementation of
-//! [`LockWords`] notes that and sees to it that all PEs hear of it, and no words are mended. From then on every call
-//! of every PE fails, and waits end. Each PE in the queue is in a call, has the lock, or has broken it. A PE that waits watches the PE
-//! on which it waits: so of the PEs behind one that is lost the first that lives breaks the lock, and all hear of
-//! it. A PE that waits for the number of the one after it watches the one that was `last`: between the two every PE
-//! that lives watches the one before it.
+//! [`LockWords`] notes that and notifies all PEs, and no words are repaired. From then on every call of every PE
+//! fails, and waits end. Each PE in the queue is in a call, has the lock, or has broken it. A PE that waits watches
+//! the PE on which it waits: so of the PEs behind a lost one the first that lives breaks the lock, and all are
+//! notified. A PE that waits for the number of the PE after it watches the PE that was `last`: between the two every
+//! PE that lives watches the one before it.
 
 /// In a PE's own word: it has the lock.
 pub(crate) const HOLDS: u32 = 1 << 31;
 /// In a PE's own word: the PE after it.
 pub(crate) const NEXT: u32 = HOLDS - 1;
 
-/// The words of one lock, as one PE reaches them. A failure has broken the lock, unless it says that nothing was
-/// begun.
+/// The words of one lock, as one PE reaches them. A step that fails has broken the lock, unless its error says that
+/// nothing was begun.
 pub(crate) trait LockWords {
     type Error;
 

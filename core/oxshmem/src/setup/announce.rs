@@ -19,7 +19,7 @@ use crate::setup::hosts::Hosts;
 use crate::statics;
 use crate::trace::open::open;
 
-/// Bytes of a host's memory, if the host does not tell.
+/// Bytes of a host's memory, if the host does not report them.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
 
 /// Memory and options of the program's that add to the library's own part of the heap. All PEs have the same.

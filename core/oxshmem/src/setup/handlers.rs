@@ -86,7 +86,8 @@ impl Handlers {
     }
 }
 
-/// The sink for failures that this PE's lanes find. It tells the PE, too, which must not wait for this one though both live.
+/// The sink for failures that this PE's lanes find. It also notifies the PE, which must not wait for this one even if
+/// both live.
 fn report_lost(bootstrap: &Arc<dyn Bootstrap>, failures: Arc<FailureHandler>) -> PeerFailureSink {
     let bootstrap = Arc::downgrade(bootstrap);
     Arc::new(move |pe| {
@@ -114,8 +115,8 @@ impl FailureHandler {
         self.stage.lost(pe);
         self.liveness.mark_lost(pe as usize);
         self.broken_locks.tell_again();
-        // A PE that leaves in order has come to the end, as all have: their streams run out. Otherwise the loss is
-        // published first: a thread whose wait on a stream ends looks for it.
+        // When a PE leaves in order, all PEs have reached finalize, and their streams run to completion. After any
+        // other exit the loss is published first: a thread whose wait on a stream ends checks for it.
         if !orderly {
             fence(Ordering::SeqCst);
             (self.end_streams)();

@@ -151,9 +151,9 @@ fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu()
     let builder = over(vec![Arc::new(bridge), Arc::new(Loopback::new())]);
     spmd_with(builder, 2, |world| {
         let (me, other) = (world.my_pe(), 1 - world.my_pe());
-        let told = world.explain(other)?;
-        assert_eq!(told.host.transport, Some("bridge"));
-        assert_eq!(told.host_atomics.transport, Some("loopback"));
+        let routes = world.explain(other)?;
+        assert_eq!(routes.host.transport, Some("bridge"));
+        assert_eq!(routes.host_atomics.transport, Some("loopback"));
         let word = world.alloc::<u64>(1)?;
         let homes = world.alloc::<u64>(2)?;
         let home = world.pe.engine.own_base().as_ptr() as u64 + word.offset();
@@ -193,18 +193,18 @@ fn m29_a_pe_does_atomics_on_its_own_memory_by_its_cpu_whatever_transports_are_op
                 assert_eq!(world.fetch_add(word, 2, me)?, 40);
                 assert_eq!(world.g(word, me)?, 42);
                 assert!(world.fetch_add(word, 2, other).is_err());
-                let told = world.explain(me)?;
+                let routes = world.explain(me)?;
                 let own = |route: &crate::Route| {
                     let last = route.considered.last().unwrap();
-                    assert_eq!(route.transport, Some("self"), "{told:?}");
+                    assert_eq!(route.transport, Some("self"), "{routes:?}");
                     assert_eq!(last.answer, "chosen: own memory");
                     assert!(route.mapped);
                 };
-                own(&told.host_atomics);
+                own(&routes.host_atomics);
                 if !maps {
-                    own(&told.host);
-                    let told = world.explain(other)?;
-                    assert!(!told.host.mapped, "{told:?}");
+                    own(&routes.host);
+                    let routes = world.explain(other)?;
+                    assert!(!routes.host.mapped, "{routes:?}");
                 }
                 world.barrier_all()
             })
@@ -240,7 +240,7 @@ fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
 #[test]
 fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
     let group = InProcess::group(2);
-    let told = std::thread::scope(|threads| {
+    let errors = std::thread::scope(|threads| {
         let pes = group.into_iter().enumerate().map(|(pe, bootstrap)| {
             threads.spawn(move || {
                 let transport: Arc<dyn Transport> = match pe {
@@ -265,12 +265,12 @@ fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
             .map(|pe| pe.join().unwrap())
             .collect::<Vec<_>>()
     });
-    let told = told[0].as_deref().unwrap();
+    let error = errors[0].as_deref().unwrap();
     assert!(
-        told.contains(
+        error.contains(
             "has not opened it: bridge: not available here: its port is down; plug the cable in"
         ),
-        "{told}"
+        "{error}"
     );
 }
 
@@ -282,8 +282,8 @@ fn a_map_of_nics_with_too_few_places_is_told_to_every_pe_of_the_host() {
     };
     for error in errors([config(), config()]) {
         let error = error.unwrap();
-        let told = error.contains("places for 1 PEs, and this host has 2");
-        assert!(told && error.contains("OXSHMEM_NIC_MAP"), "{error}");
+        let has_counts = error.contains("places for 1 PEs, and this host has 2");
+        assert!(has_counts && error.contains("OXSHMEM_NIC_MAP"), "{error}");
     }
 }
 

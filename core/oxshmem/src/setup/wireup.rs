@@ -507,11 +507,11 @@ struct Descriptor {
     fd: OwnedFd,
 }
 
-/// The descriptors that have come and are not used yet.
+/// The descriptors that have arrived and are not used yet.
 #[derive(Default)]
 struct Descriptors {
     held: Vec<Descriptor>,
-    /// The reason why some did not come.
+    /// The reason why some did not arrive.
     failure: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
 /// The longest time that the first writes to this PE's own words may take.
 const INIT_LIMIT: Duration = Duration::from_secs(20);
-/// The longest time that work on streams may take after all PEs have come to the world's end.
+/// The longest time that work on streams may take after all PEs have reached the world's end.
 const FINALIZE_LIMIT: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
 /// The call that ends a world.
@@ -215,7 +215,7 @@ impl GpuStreams {
     }
 
     /// Waits for all queued work, and ends the waits on streams if that takes too long: then nothing waits on them
-    /// any more until [`StopWord::resume`]. For the end of the world, which every PE has come to.
+    /// any more until [`StopWord::resume`]. For the end of the world, once every PE has reached it.
     pub(crate) fn end(&self) -> Result<()> {
         if !self.used.load(Ordering::Relaxed) {
             return Ok(());

@@ -215,8 +215,8 @@ impl Context<'_> {
     /// one is in too many; [`Error::PeerLost`] where a member is lost. One that fails by itself is lost to the others, and
     /// room for the team may stay taken until the world ends.
     ///
-    /// Arguments that differ are not found out, as there is no team yet whose members hear of each other: such PEs wait for
-    /// one another until `OXSHMEM_TIMEOUT`, if that is set.
+    /// Arguments that differ are not detected, as there is no team yet in which members could compare them: such PEs
+    /// wait for one another until `OXSHMEM_TIMEOUT`, if that is set.
     pub fn active_set_team(
         &self,
         (start, stride, size): (usize, isize, usize),

@@ -163,10 +163,10 @@ impl DetachedTeam {
         }))
     }
 
-    /// Says that this PE makes no call of the team any more, whatever the others do. Not collective: a member that waits
-    /// for this PE in one, or comes to one, gets [`Error::CollectivesEnded`]. It is for a PE that is about to
-    /// [quiesce](crate::bindings::quiesce), and keeps teams that others may be in calls of; the world's own team hears by that. Where
-    /// another thread is in a call of the team it does nothing.
+    /// Announces that this PE makes no further call of the team, whatever the others do. Not collective: a member
+    /// that waits for this PE in a call, or enters one later, gets [`Error::CollectivesEnded`]. It is for a PE that
+    /// is about to [quiesce](crate::bindings::quiesce), and keeps teams that others may be in calls of; for the
+    /// world's own team that call does the same. If another thread is in a call of the team it does nothing.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl DetachedTeam {
     }
 
     /// Makes a context for operations towards the team's PEs, as [`Team::create_context`]. Not collective. It ends
-    /// before the team, and uses nothing of `of`, which tells the world.
+    /// before the team, and uses nothing of `of`, which only names the world.
     ///
     /// # Errors
     ///

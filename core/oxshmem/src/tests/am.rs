@@ -137,8 +137,11 @@ fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
         lose(world);
         assert_eq!(world.acknowledge_lost(), [LOST]);
         let error = world.inc(x, 1).unwrap_err();
-        let told = error.to_string();
-        assert!(told.contains("quiet") && told.contains("lost"), "{told}");
+        let message = error.to_string();
+        assert!(
+            message.contains("quiet") && message.contains("lost"),
+            "{message}"
+        );
         // Its own acknowledgement makes that quiet a good one.
         idle.quiet()?;
         world.inc(x, 1)?;

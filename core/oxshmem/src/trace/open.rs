@@ -158,10 +158,10 @@ mod tests {
         let name = format!("oxshmem-trace-fifo-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let of = path.clone();
-        std::thread::spawn(move || tell.send(create(&of, 0..1)));
-        let error = told.recv_timeout(std::time::Duration::from_secs(30));
+        std::thread::spawn(move || sender.send(create(&of, 0..1)));
+        let error = receiver.recv_timeout(std::time::Duration::from_secs(30));
         let error = error.expect("it does not wait").unwrap_err().to_string();
         assert!(error.contains("FIFO that nobody reads"), "{error}");
 

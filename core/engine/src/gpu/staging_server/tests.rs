@@ -330,13 +330,13 @@ fn a_gpu_that_is_held_holds_up_nobody_who_asks_and_what_was_asked_is_done_in_ord
     rig.stage.asked(1, 1, StageRequest::Take(1));
     assert_eq!(rig.lent(1, 1), [0]);
     let held = rig.copy_lock.lock().unwrap();
-    let (stage, (told, returned)) = (Arc::clone(&rig.stage), mpsc::channel());
+    let (stage, (done, returned)) = (Arc::clone(&rig.stage), mpsc::channel());
     std::thread::spawn(move || {
         stage.asked(1, 2, StageRequest::In(piece(0, 0, 100)));
         // Queued behind the copy, which has the slot.
         stage.asked(1, 0, StageRequest::Done);
         stage.asked(2, 3, StageRequest::Take(2));
-        let _ = told.send(());
+        let _ = done.send(());
     });
     let patience = Duration::from_secs(10);
     rig.begun.recv_timeout(patience).unwrap();
@@ -469,8 +469,8 @@ fn m38_an_atomic_on_no_aligned_word_is_refused() {
         assert!(rig.stage.perform(1, atomic(width, offset)).is_err());
     }
     for old in [0_u64, 5, 10] {
-        let told = rig.stage.perform(1, atomic(Width::W64, 992)).unwrap();
-        assert_eq!(told, old.to_le_bytes());
+        let reply = rig.stage.perform(1, atomic(Width::W64, 992)).unwrap();
+        assert_eq!(reply, old.to_le_bytes());
     }
 }
 

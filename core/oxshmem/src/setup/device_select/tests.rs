@@ -29,9 +29,9 @@ fn tell(topology: &Topology, cpus: &CpuSet, with_gpus: bool) -> Vec<Offer> {
     if with_gpus {
         transports.insert(0, ("nvlink", gpus(topology)));
     }
-    let told = offers(Some(topology), cpus, &transports);
-    // As the others get it.
-    serde_json::from_str(&serde_json::to_string(&told).unwrap()).unwrap()
+    let mine = offers(Some(topology), cpus, &transports);
+    // The offers as other PEs receive them.
+    serde_json::from_str(&serde_json::to_string(&mine).unwrap()).unwrap()
 }
 
 /// The CPUs of `pes` PEs, each bound to a core of its own in turn, or free.
@@ -64,11 +64,11 @@ fn every_gpu_gets_the_nic_behind_its_own_switch() {
         let pes = host.gpus.len();
         for bound in [false, true] {
             let sets = cpus(&host, pes, bound);
-            let told: Vec<_> = sets.iter().map(|set| tell(&host, set, true)).collect();
+            let all_offers: Vec<_> = sets.iter().map(|set| tell(&host, set, true)).collect();
             let mut taken = BTreeSet::new();
-            for (told, decided) in told.iter().zip(share(&told)) {
-                let (gpu, _) = of(told, &decided, "nvlink");
-                let (nic, how) = of(told, &decided, "verbs");
+            for (offers, decided) in all_offers.iter().zip(share(&all_offers)) {
+                let (gpu, _) = of(offers, &decided, "nvlink");
+                let (nic, how) = of(offers, &decided, "verbs");
                 assert_eq!(how.near, Anchor::Gpu(gpu.into()));
                 let far = distance(&host, host.gpu(gpu).unwrap(), nic).unwrap();
                 assert_eq!(far.locality, Locality::SameSwitch, "{gpu} {nic}");
@@ -100,14 +100,14 @@ fn on_every_host_the_nearest_are_taken_and_balanced_within_one() {
             ]
         }) {
             let sets = cpus(&host, pes, bound);
-            let told: Vec<_> = sets.iter().map(|set| tell(&host, set, with_gpus)).collect();
-            let decided = share(&told);
-            assert_eq!(decided, share(&told));
+            let all_offers: Vec<_> = sets.iter().map(|set| tell(&host, set, with_gpus)).collect();
+            let decided = share(&all_offers);
+            assert_eq!(decided, share(&all_offers));
             // The number of PEs of each device, by the set of devices that they choose among.
             let mut loads: BTreeMap<(String, Vec<&str>), BTreeMap<&str, usize>> = BTreeMap::new();
-            for ((told, decided), set) in told.iter().zip(&decided).zip(&sets) {
-                for offer in told {
-                    let (device, how) = of(told, decided, &offer.transport);
+            for ((offers, decided), set) in all_offers.iter().zip(&decided).zip(&sets) {
+                for offer in offers {
+                    let (device, how) = of(offers, decided, &offer.transport);
                     let far = |device: &str| match &how.near {
                         Anchor::Gpu(gpu) => distance(&host, host.gpu(gpu).unwrap(), device),
                         Anchor::Cpus => distance(&host, set, device),
@@ -139,8 +139,8 @@ fn on_every_host_the_nearest_are_taken_and_balanced_within_one() {
 #[test]
 fn a_wider_nic_goes_before_a_narrow_one_as_near() {
     let host = topology(fixtures::NVLINK_PAIRS);
-    let told = tell(&host, &host.machine.cpus, true);
-    let verbs = told
+    let offers = tell(&host, &host.machine.cpus, true);
+    let verbs = offers
         .iter()
         .find(|offer| offer.transport == "verbs")
         .unwrap();
@@ -192,19 +192,19 @@ fn a_nic_counts_by_the_port_that_is_named_and_one_that_is_down_comes_last() {
     };
     host.nics = vec![nic, other, dark];
     let devices = ["mlx5_0:1", "mlx5_0:2", "mlx5_1:1", "mlx5_1:2", "mlx5_2"].map(str::to_owned);
-    let told = offers(
+    let offers = offers(
         Some(&host),
         &host.machine.cpus,
         &[("verbs", devices.to_vec())],
     );
-    assert_eq!(told[0].near_cpus, [3, 1, 0, 2, 3]);
+    assert_eq!(offers[0].near_cpus, [3, 1, 0, 2, 3]);
 }
 
 #[test]
 fn without_a_topology_devices_are_balanced_all_the_same() {
     let devices = vec!["a:1".to_owned(), "b:1".to_owned()];
-    let told = offers(None, &CpuSet::default(), &[("verbs", devices)]);
-    let decided = share(&vec![told; 5]);
+    let offers = offers(None, &CpuSet::default(), &[("verbs", devices)]);
+    let decided = share(&vec![offers; 5]);
     let second = decided.iter().filter(|all| all[0].device == 1).count();
     assert_eq!(second, 2);
     assert_eq!(decided.iter().map(|all| all[0].sharing).max(), Some(3));
@@ -218,7 +218,7 @@ proptest! {
         near in proptest::collection::vec(proptest::collection::vec(0_u16..2, 0..5), 0..12)
     ) {
         let names = |n| (0..n).map(|d| format!("nic{d}")).collect::<Vec<_>>();
-        let told: Vec<Vec<Offer>> = near
+        let all_offers: Vec<Vec<Offer>> = near
             .iter()
             .map(|ranks| vec![Offer {
                 transport: "verbs".into(),
@@ -229,7 +229,7 @@ proptest! {
             }])
             .collect();
         let mut loads: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-        for (ranks, decided) in near.iter().zip(share(&told)) {
+        for (ranks, decided) in near.iter().zip(share(&all_offers)) {
             let device = decided[0].device;
             prop_assert!(ranks.is_empty() || ranks.get(device) == ranks.iter().min());
             let least = ranks.iter().min();
