@@ -236,7 +236,7 @@ impl TeamState {
         }
         // In the last epoch this PE has arrived; nobody is in one before.
         let epoch = state.epoch.wrapping_add(1);
-        let transfer = Transfer::new(worker, "leave");
+        let transfer = Transfer::new(worker.in_call("leave"), "leave");
         for AbortWord { slot, word, to } in self.abort_words(epoch) {
             // A member that cannot be signaled goes on waiting, or gets the error of a lost PE.
             let _ = transfer.signal(slot, word, to);
@@ -357,6 +357,7 @@ impl<'t> CollectiveCall<'t> {
     }
 
     /// Checks that calls of the team can still be made.
+    #[inline]
     pub(crate) fn check_not_aborted(&self) -> Result<()> {
         match &self.state.aborted {
             None => Ok(()),
@@ -556,7 +557,7 @@ impl<'t> CollectiveCall<'t> {
     #[cold]
     fn abort_collectives(&self, by_words: bool) {
         let (worker, team) = (self.worker, self.team);
-        let transfer = Transfer::new(worker, "give_up");
+        let transfer = Transfer::new(worker.in_call("give_up"), "give_up");
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
             for AbortWord { slot, word, to } in team.abort_words(epoch) {
                 // The lane to the member has failed, but maybe not the member's lane to this PE. The message

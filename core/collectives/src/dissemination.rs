@@ -64,6 +64,7 @@ pub(crate) const ARRIVES: &str = "its arrival";
 const HAS_READ: &str = "its having read what this PE gives";
 
 /// A word as it travels.
+#[inline]
 pub(crate) fn word(epoch: u32, known: u64) -> u64 {
     u64::from(epoch) << 32 | known
 }

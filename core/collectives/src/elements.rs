@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 /// [`Target`] does, and are aligned for `T`.
 pub struct Elements<T> {
     target: Target,
+    /// Their number: elements without a size have one, too.
+    len: usize,
     marker: PhantomData<fn() -> T>,
 }
 
@@ -50,9 +52,18 @@ impl<T: Pod> Elements<T> {
     #[inline(always)]
     #[must_use]
     pub fn new(target: Target) -> Self {
+        Self::of_len(target, target.len() / size_of::<T>().max(1))
+    }
+
+    /// `len` elements, which have as many bytes as the target. Debug builds check both.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_len(target: Target, len: usize) -> Self {
         debug_assert!(target.offset().is_multiple_of(align_of::<T>() as u64));
+        debug_assert!(len.wrapping_mul(size_of::<T>()) <= target.len());
         Elements {
             target,
+            len,
             marker: PhantomData,
         }
     }
@@ -61,14 +72,14 @@ impl<T: Pod> Elements<T> {
     #[inline(always)]
     #[must_use]
     pub fn len(self) -> usize {
-        self.target.len() / size_of::<T>().max(1)
+        self.len
     }
 
     /// Whether there are none.
     #[inline(always)]
     #[must_use]
     pub fn is_empty(self) -> bool {
-        self.target.is_empty()
+        self.len == 0
     }
 
     /// Number of bytes.
@@ -148,10 +159,18 @@ impl<T: Pod> Elements<T> {
 
     #[inline(always)]
     fn part(self, call: &'static str, start: usize, len: usize) -> Result<Self> {
+        let fits = start <= self.len && len <= self.len - start;
         let size = size_of::<T>();
-        let bytes = start.checked_mul(size).zip(len.checked_mul(size));
-        match bytes.and_then(|(at, len)| self.target.part(at, len)) {
-            Some(target) => Ok(Elements { target, ..self }),
+        // No overflow: all elements have no more bytes than the target.
+        match fits
+            .then(|| self.target.part(start * size, len * size))
+            .flatten()
+        {
+            Some(target) => Ok(Elements {
+                target,
+                len,
+                ..self
+            }),
             None => Err(self.outside(call, start, start.saturating_add(len))),
         }
     }

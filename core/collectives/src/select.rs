@@ -177,6 +177,7 @@ fn eager_limit(kind: CollectiveKind, team: &TeamState, on_gpu: bool) -> usize {
 }
 
 /// The algorithm of a call with this payload. The same on every member, given the same arguments.
+#[inline]
 pub(crate) fn select(
     choices: Choices,
     kind: CollectiveKind,

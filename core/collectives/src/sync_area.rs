@@ -137,6 +137,7 @@ impl SyncArea {
     }
 
     /// The parker of a PE, if it is mapped here.
+    #[inline]
     pub fn parker<'c>(&self, worker: &'c Worker, pe: usize) -> Option<Parker<'c>> {
         let span = worker.peers.span(self.parker, pe);
         let span = span.or_else(|| worker.peers.span_counted(self.parker, pe))?;

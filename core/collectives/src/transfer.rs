@@ -120,6 +120,7 @@ impl<'c> Transfer<'c> {
     }
 
     /// Writes a sync word of PE `to`, after all stores made before.
+    #[inline]
     pub(crate) fn signal(self, slot: Elements<u64>, word: u64, to: usize) -> Result<()> {
         let Transfer { worker, call } = self;
         if let Some(span) = worker.peers.span(slot, to) {

@@ -51,6 +51,7 @@ impl Entered {
 }
 
 impl Drop for Entered {
+    #[inline]
     fn drop(&mut self) {
         CURRENT.set(self.outer);
     }

@@ -127,6 +127,7 @@ impl fmt::Debug for Engine {
 impl Engine {
     /// Number of PEs in the job.
     #[must_use]
+    #[inline]
     pub fn n_pes(&self) -> usize {
         self.routes.paths.len()
     }

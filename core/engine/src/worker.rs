@@ -46,6 +46,18 @@ pub struct WorkerState {
     pub batches: Cell<bool>,
 }
 
+/// Restores the name of the outer call when it is dropped.
+struct OuterCall<'w> {
+    call: &'w Cell<&'static str>,
+    name: &'static str,
+}
+
+impl Drop for OuterCall<'_> {
+    fn drop(&mut self) {
+        self.call.set(self.name);
+    }
+}
+
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
@@ -98,10 +110,11 @@ impl Worker {
 
     /// Runs a part of a call that has a name of its own.
     pub fn named<R>(&self, call: &'static str, part: impl FnOnce() -> R) -> R {
-        let outer = self.state.call.replace(call);
-        let done = part();
-        self.state.call.set(outer);
-        done
+        let _outer = OuterCall {
+            call: &self.state.call,
+            name: self.state.call.replace(call),
+        };
+        part()
     }
 
     /// Ends the worker; `completed` says whether all that it has issued has completed.

@@ -5,7 +5,11 @@ use oxshmem_engine::progress::wait::Waiter;
 use crate::pe_state::PeState;
 
 /// The context of a wait on a user's word: one that this thread uses, or one that threads share.
-pub(crate) trait CallWaiter: Waiter {
+pub(crate) trait CallWaiter {
+    /// The waiter, which no program can name: it leads to the engine.
+    type Waiter: Waiter;
+    /// The waiter.
+    fn waiter(&self) -> &Self::Waiter;
     /// The state of its PE.
     fn pe(&self) -> &PeState;
     /// The tag of its world's handles.

@@ -454,7 +454,7 @@ impl From<EngineError> for Error {
                 transport,
                 why,
             },
-            EngineError::Bootstrap(error) => Error::Bootstrap(error),
+            EngineError::Bootstrap(error) => error.into(),
             EngineError::Transport(error) => Error::Transport(error),
         }
     }

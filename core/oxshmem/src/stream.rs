@@ -43,6 +43,7 @@ use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_engine::error::Error as EngineError;
 use oxshmem_engine::progress::long_waits::WaitedFor;
 use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
+use oxshmem_engine::route::table::refusals;
 use oxshmem_transport::{MemoryKind, SignalOp};
 
 use crate::atomics::Word;
@@ -138,7 +139,7 @@ impl World {
             .routes
             .explain(pe)
             .and_then(|routes| routes.gpu);
-        let why = route.map(|route| route.refusals()).unwrap_or_default();
+        let why = route.as_ref().map(refusals).unwrap_or_default();
         Error::Unreachable {
             call,
             from: self.my_pe(),

@@ -250,7 +250,8 @@ impl<T: Pod> From<Sym<T>> for Elements<T> {
     #[inline(always)]
     fn from(sym: Sym<T>) -> Elements<T> {
         // SAFETY: the invariant of `offset`.
-        Elements::new(unsafe { Target::new(sym.identity, sym.offset, sym.bytes()) })
+        let target = unsafe { Target::new(sym.identity, sym.offset, sym.bytes()) };
+        Elements::of_len(target, sym.len)
     }
 }
 

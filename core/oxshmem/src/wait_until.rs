@@ -25,7 +25,7 @@ use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
 use oxshmem_engine::progress::wait::Waiter;
 use oxshmem_engine::progress::wait::spin;
 use oxshmem_engine::progress::wait::wait_longer;
-use oxshmem_engine::trace::timeline::Track;
+use oxshmem_engine::worker::Worker;
 
 /// A comparison of a word with a value: `word CMP value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,31 +70,14 @@ impl Cmp {
 pub trait Waitable: AtomicInt + PartialOrd + std::fmt::Debug {}
 impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
 
-impl Waiter for Context<'_> {
-    #[inline(always)]
-    fn engine(&self) -> &Engine {
-        &self.worker.engine
-    }
-
-    #[inline]
-    fn progress(&self) {
-        self.worker.progress();
-    }
-
-    fn stranded(
-        &self,
-        call: &'static str,
-        needs: WaitsOn<'_>,
-    ) -> Option<oxshmem_engine::error::Error> {
-        self.worker.stranded(call, needs)
-    }
-
-    fn track(&self) -> Option<Track> {
-        Some(self.worker.track())
-    }
-}
-
 impl CallWaiter for Context<'_> {
+    type Waiter = Worker;
+
+    #[inline(always)]
+    fn waiter(&self) -> &Worker {
+        &self.worker
+    }
+
     #[inline(always)]
     fn pe(&self) -> &PeState {
         &self.pe
@@ -337,10 +320,10 @@ macro_rules! calls {
         #[track_caller]
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
-            Waiter::progress(self);
-            Waiter::engine(self).run_progress_hook("test")?;
-            let holds = cmp.holds(load_acquire(Waiter::engine(self), word), value);
-            Waiter::engine(self).make_gpu_data_visible()?;
+            CallWaiter::waiter(self).progress();
+            CallWaiter::waiter(self).engine().run_progress_hook("test")?;
+            let holds = cmp.holds(load_acquire(CallWaiter::waiter(self).engine(), word), value);
+            CallWaiter::waiter(self).engine().make_gpu_data_visible()?;
             Ok(holds)
         }
 
@@ -389,10 +372,10 @@ macro_rules! calls {
         #[track_caller]
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
-            Waiter::progress(self);
-            Waiter::engine(self).run_progress_hook("signal_fetch")?;
-            let value = load_acquire(Waiter::engine(self), signal);
-            Waiter::engine(self).make_gpu_data_visible()?;
+            CallWaiter::waiter(self).progress();
+            CallWaiter::waiter(self).engine().run_progress_hook("signal_fetch")?;
+            let value = load_acquire(CallWaiter::waiter(self).engine(), signal);
+            CallWaiter::waiter(self).engine().make_gpu_data_visible()?;
             Ok(value)
         }
 
@@ -533,8 +516,8 @@ fn wait_set<T: Waitable, R>(
         needs: WaitsOn::AnyPeer,
         describe: &describe,
     };
-    let found = wait_in_call(of, &reason, || poll(set, of.engine()))?;
-    of.engine().make_gpu_data_visible()?;
+    let found = wait_in_call(of.waiter(), &reason, || poll(set, of.waiter().engine()))?;
+    of.waiter().engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -543,10 +526,10 @@ fn test_set<T: Waitable, R>(
     set: &Set<'_, T>,
     test: impl Fn(&Set<'_, T>, &Engine) -> R,
 ) -> Result<R> {
-    of.progress();
-    of.engine().run_progress_hook(set.call)?;
-    let found = test(set, of.engine());
-    of.engine().make_gpu_data_visible()?;
+    of.waiter().progress();
+    of.waiter().engine().run_progress_hook(set.call)?;
+    let found = test(set, of.waiter().engine());
+    of.waiter().engine().make_gpu_data_visible()?;
     Ok(found)
 }
 
@@ -562,7 +545,7 @@ pub(crate) fn wait_word<T: Waitable>(
 ) -> Result<T> {
     check_word(of, call, word, 1)?;
     let describe = || {
-        let now = load_acquire(of.engine(), word);
+        let now = load_acquire(of.waiter().engine(), word);
         let at = word.offset();
         (
             WaitedFor::Any,
@@ -574,11 +557,11 @@ pub(crate) fn wait_word<T: Waitable>(
         needs: WaitsOn::AnyPeer,
         describe: &describe,
     };
-    let found = wait_in_call(of, &reason, || {
-        let now = load_acquire(of.engine(), word);
+    let found = wait_in_call(of.waiter(), &reason, || {
+        let now = load_acquire(of.waiter().engine(), word);
         cmp.holds(now, value).then_some(now)
     })?;
-    of.engine().make_gpu_data_visible()?;
+    of.waiter().engine().make_gpu_data_visible()?;
     Ok(found)
 }
 

@@ -213,7 +213,7 @@ impl CollectiveCall<'_> {
                     // SAFETY: the end is at most the heap's limit, and so is the length.
                     let part =
                         unsafe { Target::new(identity, offset, len as usize * size_of::<T>()) };
-                    return Ok(Elements::new(part));
+                    return Ok(Elements::of_len(part, len as usize));
                 }
                 Err(Error::FailedElsewhere {
                     call,

@@ -31,6 +31,7 @@ impl CollectiveCall<'_> {
         self.algorithm_of(kind, payload)
     }
 
+    #[inline]
     pub(crate) fn algorithm_of(
         &self,
         kind: CollectiveKind,

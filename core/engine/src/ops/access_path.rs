@@ -11,6 +11,7 @@ use crate::memory::simulated::HostSpan;
 use crate::memory::target::Target;
 use crate::order::op_set::OpKind;
 use crate::route::path::Path;
+use crate::route::table::refusals;
 use crate::worker::Worker;
 
 /// An object at a PE as the slow branch reaches it.
@@ -101,12 +102,12 @@ impl Worker {
             why: match (kind, op) {
                 (MemoryKind::Host, OpKind::Put) => {
                     let route = self.engine.routes.get(pe);
-                    route.map(|r| r.refusals()).unwrap_or_default()
+                    route.as_ref().map(refusals).unwrap_or_default()
                 }
                 (kind, OpKind::Put) => {
                     let explained = self.engine.routes.explain(pe);
                     let route = explained.and_then(|explained| explained.gpu);
-                    let why = route.map(|route| route.refusals()).unwrap_or_default();
+                    let why = route.as_ref().map(refusals).unwrap_or_default();
                     format!("no transport here carries {kind} memory to it: {why}")
                 }
                 (kind, _) => {

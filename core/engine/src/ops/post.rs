@@ -232,10 +232,15 @@ impl Worker {
 
     /// Drives the operations in flight on this context's lanes, as waits on it do: for a thread that waits on
     /// one context for an effect of another's operations.
+    #[inline]
     pub fn progress(&self) {
         if !self.is_idle() {
-            let endpoints = self.state.lanes.endpoints.iter();
-            endpoints.for_each(|endpoint: &Endpoint| self.progress_endpoint(endpoint));
+            self.progress_lanes();
         }
+    }
+
+    fn progress_lanes(&self) {
+        let endpoints = self.state.lanes.endpoints.iter();
+        endpoints.for_each(|endpoint: &Endpoint| self.progress_endpoint(endpoint));
     }
 }

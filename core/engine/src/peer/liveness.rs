@@ -176,6 +176,7 @@ impl Liveness {
     }
 
     /// Whether any PE was ever lost.
+    #[inline]
     pub fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }

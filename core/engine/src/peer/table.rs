@@ -197,6 +197,7 @@ impl PeerTable {
     }
 
     /// The liveness of the PEs, which all tables of a PE share.
+    #[inline]
     pub fn liveness(&self) -> &Arc<Liveness> {
         &self.liveness
     }

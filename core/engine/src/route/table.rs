@@ -44,18 +44,18 @@ pub struct RouteExplanation {
     pub gpu_atomics: Option<Route>,
 }
 
-impl Route {
-    /// The answers of all, for an error.
-    pub fn refusals(&self) -> String {
-        if self.considered.is_empty() {
-            return "no transport is enabled; see OXSHMEM_TRANSPORT".into();
-        }
-        self.considered
-            .iter()
-            .map(|c| format!("{}: {}", c.transport, c.answer))
-            .collect::<Vec<_>>()
-            .join("; ")
+/// The answers of all transports about a route, for an error.
+#[must_use]
+pub fn refusals(route: &Route) -> String {
+    if route.considered.is_empty() {
+        return "no transport is enabled; see OXSHMEM_TRANSPORT".into();
     }
+    route
+        .considered
+        .iter()
+        .map(|c| format!("{}: {}", c.transport, c.answer))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// One opened transport, as explanations name it.
@@ -167,6 +167,6 @@ impl Routes {
             .paths
             .iter()
             .position(|paths| paths.host == Path::None)?;
-        Some((pe, self.get(pe)?.refusals()))
+        Some((pe, refusals(&self.get(pe)?)))
     }
 }

@@ -4,6 +4,7 @@ use oxshmem_engine::progress::long_waits::WaitedFor;
 use oxshmem_engine::progress::reason::{WaitReason, WaitsOn};
 use oxshmem_engine::progress::wait::wait;
 
+use crate::call_waiter::CallWaiter;
 use crate::context::Context;
 use crate::context::threads::SharedContext;
 use crate::error::Result;
@@ -42,8 +43,8 @@ pub fn wait_for<'a, 'w: 'a, R>(
     poll: impl FnMut() -> Option<R>,
 ) -> Result<R> {
     match context.into() {
-        WaitContext::Own(context) => wait_on(context, call, what, poll),
-        WaitContext::Shared(context) => wait_on(context, call, what, poll),
+        WaitContext::Own(context) => wait_on(context.waiter(), call, what, poll),
+        WaitContext::Shared(context) => wait_on(context.waiter(), call, what, poll),
     }
 }
 
@@ -71,8 +72,8 @@ pub fn poll_once<'a, 'w: 'a, R>(
     poll: impl FnOnce() -> R,
 ) -> Result<R> {
     match context.into() {
-        WaitContext::Own(context) => poll_once_on(context, poll),
-        WaitContext::Shared(context) => poll_once_on(context, poll),
+        WaitContext::Own(context) => poll_once_on(context.waiter(), poll),
+        WaitContext::Shared(context) => poll_once_on(context.waiter(), poll),
     }
 }
 

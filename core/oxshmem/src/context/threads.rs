@@ -48,12 +48,17 @@ use oxshmem_engine::progress::wait::Waiter;
 /// }
 /// ```
 pub struct SharedContext<'w> {
-    context: Mutex<Context<'w>>,
-    // The parts of it that waits need, which do not change.
-    pe: Arc<PeState>,
+    shared: SharedWaiter<'w>,
     tag: u32,
     /// The state of a random sequence, for searches that begin anywhere.
     random: AtomicU64,
+}
+
+/// A shared context as a wait uses it.
+pub(crate) struct SharedWaiter<'w> {
+    context: Mutex<Context<'w>>,
+    /// The part of it that waits need, which does not change.
+    pe: Arc<PeState>,
 }
 
 /// A shared context, which one thread holds exclusively until this is dropped.
@@ -91,10 +96,12 @@ impl<'w> Context<'w> {
     #[must_use]
     pub fn share(self) -> SharedContext<'w> {
         SharedContext {
-            pe: Arc::clone(&self.pe),
             tag: self.worker.tag,
             random: AtomicU64::new(self.random()),
-            context: Mutex::new(self),
+            shared: SharedWaiter {
+                pe: Arc::clone(&self.pe),
+                context: Mutex::new(self),
+            },
         }
     }
 }
@@ -105,12 +112,17 @@ impl<'w> SharedContext<'w> {
     #[must_use]
     pub fn lock(&self) -> LockedContext<'_, 'w> {
         // A call leaves the context valid, whatever panics in the thread that holds it.
-        LockedContext(self.context.lock().unwrap_or_else(PoisonError::into_inner))
+        LockedContext(
+            self.shared
+                .context
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// [`Context::progress`], unless a thread holds the context: its calls make progress.
     pub fn progress(&self) {
-        Waiter::progress(self);
+        self.shared.progress();
     }
 
     /// Makes a context for one thread, as [`Context::create_context`].
@@ -125,12 +137,12 @@ impl<'w> SharedContext<'w> {
 
     /// [`Context::destroy`], when no thread uses the context any more.
     pub fn destroy(self) -> Result<()> {
-        let context = self.context.into_inner();
+        let context = self.shared.context.into_inner();
         context.unwrap_or_else(PoisonError::into_inner).destroy()
     }
 }
 
-impl Waiter for SharedContext<'_> {
+impl Waiter for SharedWaiter<'_> {
     fn engine(&self) -> &Engine {
         &self.pe.engine
     }
@@ -154,9 +166,15 @@ impl Waiter for SharedContext<'_> {
     }
 }
 
-impl CallWaiter for SharedContext<'_> {
+impl<'w> CallWaiter for SharedContext<'w> {
+    type Waiter = SharedWaiter<'w>;
+
+    fn waiter(&self) -> &SharedWaiter<'w> {
+        &self.shared
+    }
+
     fn pe(&self) -> &PeState {
-        &self.pe
+        &self.shared.pe
     }
 
     fn tag(&self) -> u32 {
