@@ -29,7 +29,34 @@ pub fn functions() -> Vec<Function> {
     find(&sources(), &mut files);
     assert!(files.len() > 50, "the sources of oxshmem");
     files.sort();
-    files.iter().flat_map(|file| of_file(file)).collect()
+    let own = files.iter().flat_map(|file| of_file(file));
+    own.chain(handed_on()).collect()
+}
+
+/// The functions of types that oxshmem hands on from the crates below it.
+fn handed_on() -> Vec<Function> {
+    let root = fs::read_to_string(sources().join("lib.rs")).unwrap();
+    let uses = root
+        .split("pub use oxshmem_")
+        .skip(1)
+        .filter(|rest| rest.starts_with("engine::") || rest.starts_with("collectives::"))
+        .map(|rest| rest.split_once(';').unwrap().0);
+    let is_type = |word: &&str| word.starts_with(char::is_uppercase);
+    let types: BTreeSet<&str> = uses
+        .flat_map(|words| words.split(|c: char| !c.is_alphanumeric()).filter(is_type))
+        .collect();
+    assert!(types.contains("LongDouble") && types.contains("Route"));
+    let mut files = Vec::new();
+    for below in ["engine", "collectives"] {
+        find(&sources().join("../..").join(below).join("src"), &mut files);
+    }
+    files.sort();
+    let all = files.iter().flat_map(|file| of_file(file));
+    all.filter(|function| {
+        let owner = function.name.split("::").next();
+        owner.is_some_and(|owner| types.contains(owner))
+    })
+    .collect()
 }
 
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {
