@@ -110,7 +110,7 @@ impl Context<'_> {
 
     #[inline]
     pub(crate) fn is_on_host<T: Pod>(&self, sym: Sym<T>) -> bool {
-        self.kind_of(sym) == Some(MemoryKind::Host)
+        self.worker.is_on_host(sym)
     }
 }
 

@@ -158,21 +158,10 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
 
 #[cfg(test)]
 mod tests {
-    use oxshmem_transport::{AtomicOp, Width};
+    use oxshmem_transport::AtomicOp;
 
     use super::*;
-
-    fn request(op: AtomicOp, offset: u64) -> AmRequest {
-        AmRequest {
-            op,
-            width: Width::W64,
-            offset,
-            operand: 5,
-            compare: 0,
-            reply: 4096,
-            number: 77,
-        }
-    }
+    use crate::am::request::tests::request;
 
     #[test]
     fn m35_what_leaves_the_heap_is_refused_and_what_is_inside_is_done() {

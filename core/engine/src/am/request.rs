@@ -69,12 +69,12 @@ impl AmRequest {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn request(op: AtomicOp, offset: u64) -> AmRequest {
+    pub(in super::super) fn request(op: AtomicOp, offset: u64) -> AmRequest {
         AmRequest {
             op,
             width: Width::W64,
