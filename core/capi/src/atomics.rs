@@ -19,7 +19,7 @@ macro_rules! atomic {
         ) $(-> $returns)? {
             fast_path!(call, ctx, |library, context, word| {
                 library.addresses.word($word) =>
-                    bindings::try_atomic(context, AtomicOp::$op, word, ($operand, $compare), pe_index(pe))
+                    bindings::try_atomic(context, AtomicOp::$op, word, $operand, $compare, pe_index(pe))
                         .map(|_old| { $(let old: $returns = _old; old)? }),
                 library.word_or_abort(call, stringify!($word), $word) =>
                     context.$name(word, $($argument,)* pe_index(pe)),
@@ -42,9 +42,8 @@ macro_rules! nonblocking {
                         library.word_or_abort(call, stringify!($word), $word)
                     }),
                 };
-                let operands = ($operand, $compare);
                 // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-                unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, pe_index(pe)) }
+                unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, $operand, $compare, pe_index(pe)) }
             })
         }
     };

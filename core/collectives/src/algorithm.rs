@@ -4,9 +4,9 @@
 
 pub mod alltoall;
 pub mod alltoalls;
-pub mod barrier;
 pub mod broadcast;
 pub mod collect;
 pub mod exchange;
 pub mod reduce;
 pub mod reduce_hierarchical;
+pub mod world_barrier;

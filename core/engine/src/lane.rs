@@ -1,6 +1,5 @@
 //! Opened devices, and one context's endpoints on them. Data only.
 
-pub mod atomic_request;
 pub mod endpoint;
 pub mod in_flight;
 pub mod lane_state;

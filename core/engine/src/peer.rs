@@ -3,4 +3,4 @@
 pub mod entry;
 pub mod forgetful;
 pub mod liveness;
-pub mod table;
+pub mod mapped_table;

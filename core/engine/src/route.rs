@@ -1,6 +1,5 @@
 //! The routes to the PEs: the paths, how they are chosen, and the reasons.
 
-pub mod nic_filter;
 pub mod path;
 pub mod reasons;
 pub mod rules;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::Engine;
 use crate::lane::lanes::Lanes;
 use crate::order::conflict::Entered;
-use crate::peer::table::PeerTable;
+use crate::peer::mapped_table::PeerTable;
 
 /// One sequence of operations, used by one thread at a time. It names PEs by their numbers in the world, but for its
 /// [`peers`](Self::peers).

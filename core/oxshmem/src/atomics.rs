@@ -6,13 +6,13 @@
 //! when the value is there (M16); the others may still be in flight (M17, M19).
 
 use bytemuck::Pod;
-use oxshmem_engine::lane::atomic_request::AtomicRequest;
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::ops::access_path::AccessPath;
 use oxshmem_engine::order::conflict::{Access, Type};
 use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicRequest, Operands};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -350,7 +350,8 @@ impl Context<'_> {
         compare: u64,
         pe: usize,
     ) -> Result<u64> {
-        self.atomic(call, op, on, (operand, compare), pe, false)
+        let operands = Operands { operand, compare };
+        self.atomic(call, op, on, operands, pe, false)
     }
 
     /// An atomic that gives nothing; in flight until a fence or quiet.
@@ -365,8 +366,8 @@ impl Context<'_> {
         compare: u64,
         pe: usize,
     ) -> Result<()> {
-        self.atomic(call, op, on, (operand, compare), pe, true)
-            .map(drop)
+        let operands = Operands { operand, compare };
+        self.atomic(call, op, on, operands, pe, true).map(drop)
     }
 
     #[inline(always)]
@@ -376,13 +377,13 @@ impl Context<'_> {
         call: &'static str,
         op: AtomicOp,
         on: Sym<T>,
-        (operand, compare): (u64, u64),
+        operands: Operands,
         pe: usize,
         in_flight: bool,
     ) -> Result<u64> {
-        match self.try_rmw(op, on, (operand, compare), pe, in_flight) {
+        match self.try_rmw(op, on, operands, pe, in_flight) {
             Some(old) => Ok(old),
-            None => self.atomic_slow(call, op, on, (operand, compare), pe, in_flight),
+            None => self.atomic_slow(call, op, on, operands, pe, in_flight),
         }
     }
 
@@ -392,7 +393,7 @@ impl Context<'_> {
         &self,
         op: AtomicOp,
         on: Sym<T>,
-        operands: (u64, u64),
+        operands: Operands,
         pe: usize,
         in_flight: bool,
     ) -> Option<u64> {
@@ -403,7 +404,7 @@ impl Context<'_> {
         } else {
             FenceSite::Fetch
         };
-        let old = span.rmw_word(T::WIDTH, op, operands, site);
+        let old = span.rmw_word(AtomicRequest::new(op, T::WIDTH, operands), site);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
             self.worker.peers.note_store(pe);
         }
@@ -417,13 +418,13 @@ impl Context<'_> {
         call: &'static str,
         op: AtomicOp,
         on: Sym<T>,
-        (operand, compare): (u64, u64),
+        operands: Operands,
         pe: usize,
         in_flight: bool,
     ) -> Result<u64> {
         placed(|| {
             self.in_call(call)
-                .atomic_slow_inner(op, on, (operand, compare), pe, in_flight)
+                .atomic_slow_inner(op, on, operands, pe, in_flight)
         })
     }
 
@@ -431,19 +432,14 @@ impl Context<'_> {
         &self,
         op: AtomicOp,
         on: Sym<T>,
-        (operand, compare): (u64, u64),
+        operands: Operands,
         pe: usize,
         in_flight: bool,
     ) -> Result<u64> {
         let pe = self.check(on, 1, pe)?;
         self.guard(Access::Atomic(Type(T::NAME)), on, 1, pe, in_flight)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
-        let request = AtomicRequest {
-            op,
-            width: T::WIDTH,
-            operand,
-            compare,
-        };
+        let request = AtomicRequest::new(op, T::WIDTH, operands);
         match self.worker.access_path(OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
                 let reads_in_order = !in_flight && self.worker.ordered;
@@ -452,7 +448,7 @@ impl Context<'_> {
                 } else {
                     FenceSite::Nothing
                 };
-                let old = word.rmw_word(T::WIDTH, op, request.operands(), site);
+                let old = word.rmw_word(request, site);
                 self.worker.peers.mark_dirty_any();
                 Ok(old)
             }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oxshmem_engine::route::nic_filter::Nics;
+use crate::nic_filter::Nics;
 use oxshmem_engine::route::rules::Rules;
 use oxshmem_heap::HugePages;
 use oxshmem_transport::Variable;

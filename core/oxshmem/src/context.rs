@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxshmem_engine::lane::lanes::Lanes;
-use oxshmem_engine::peer::table::PeerTable;
+use oxshmem_engine::peer::mapped_table::PeerTable;
 use oxshmem_engine::worker::Worker;
 
 use crate::context::options::ContextOptions;
@@ -194,7 +194,7 @@ impl<'w> Context<'w> {
         let tracks_stores = !options.has(ContextOptions::NOSTORE);
         let worker = Worker::new(Arc::clone(engine), peers, lanes, tracks_stores);
         let members = members.cloned();
-        Ok(Context::with(Arc::clone(&self.pe), worker, (me, members)))
+        Ok(Context::with(Arc::clone(&self.pe), worker, me, members))
     }
 
     /// The context, in a user's call of this name: its errors and reports name it.
@@ -223,10 +223,10 @@ impl<'w> Context<'w> {
     pub(crate) fn default(pe: Arc<PeState>, peers: PeerTable, lanes: Lanes) -> Self {
         let me = pe.engine.me;
         let worker = Worker::new(Arc::clone(&pe.engine), peers, lanes, true);
-        Self::with(pe, worker, (me, None))
+        Self::with(pe, worker, me, None)
     }
 
-    fn with(pe: Arc<PeState>, worker: Worker, (me, members): (usize, Option<Arc<[u32]>>)) -> Self {
+    fn with(pe: Arc<PeState>, worker: Worker, me: usize, members: Option<Arc<[u32]>>) -> Self {
         let seed = pe.config.seed ^ worker.state.number.wrapping_mul(0x5851_f42d_4c95_7f2d);
         Context {
             state: Box::new(State {

@@ -51,6 +51,15 @@ pub(crate) struct Growth {
     pub published: Cell<u32>,
 }
 
+/// The size of a heap, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapSize {
+    /// The bytes that the program can have.
+    pub limit: usize,
+    /// The bytes that there are, with the library's own.
+    pub capacity: usize,
+}
+
 /// A block's memory, as one call has placed it. It can be rolled back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Placement {
@@ -77,20 +86,19 @@ impl fmt::Debug for Heap {
 }
 
 impl Heap {
-    /// A heap in the first `capacity` bytes of host memory. The program can have `limit` of them, as `setting` says.
-    pub(crate) fn new(
-        segment: Segment,
-        (limit, capacity): (usize, usize),
-        setting: &'static str,
-    ) -> Self {
-        Self::with(Backing::Host(segment), (limit, capacity), setting)
+    /// A heap at the start of host memory. `setting` names the variable that says its limit.
+    pub(crate) fn new(segment: Segment, size: HeapSize, setting: &'static str) -> Self {
+        Self::with(Backing::Host(segment), size, setting)
     }
 
     /// A heap without memory, to find out how much a layout needs.
     pub(crate) fn dry_run() -> Self {
         Self::with(
             Backing::Nothing,
-            (0, MAX_ALIGN << 8),
+            HeapSize {
+                limit: 0,
+                capacity: MAX_ALIGN << 8,
+            },
             "OXSHMEM_SYMMETRIC_SIZE",
         )
     }
@@ -109,7 +117,11 @@ impl Heap {
                 committed: Vec::new(),
             },
         };
-        Self::with(backing, (limit, limit), "OXSHMEM_CUDA_SYMMETRIC_SIZE")
+        let size = HeapSize {
+            limit,
+            capacity: limit,
+        };
+        Self::with(backing, size, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
     }
 
     /// Bytes that the program can have of it at most.
@@ -135,12 +147,12 @@ impl Heap {
         }
     }
 
-    fn with(backing: Backing, (limit, capacity): (usize, usize), setting: &'static str) -> Self {
+    fn with(backing: Backing, size: HeapSize, setting: &'static str) -> Self {
         Heap {
             backing,
-            limit,
+            limit: size.limit,
             setting,
-            allocator: Allocator::new(capacity),
+            allocator: Allocator::new(size.capacity),
             blocks: BlockTable::new(),
             pinned: 0,
             permanent: 0,

@@ -57,6 +57,7 @@ mod copies;
 mod counter;
 mod error;
 mod explain;
+mod fence_quiet;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -70,8 +71,8 @@ mod live_block_cache;
 mod lock;
 mod log;
 mod nbi;
+mod nic_filter;
 mod options;
-mod order;
 mod pe_state;
 mod place;
 mod ptr;
@@ -121,7 +122,7 @@ pub use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
 pub use oxshmem_engine::order::fence_site::FenceSite;
 pub use oxshmem_engine::route::reasons::RouteCandidate;
 pub use oxshmem_engine::route::table::{Route, RouteExplanation};
-pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
+pub use oxshmem_transport::{AtomicOp, AtomicRequest, Fold, Memory, MemoryKind};
 pub use ptr::PeerPtr;
 pub use register::Registered;
 #[cfg(feature = "cuda")]

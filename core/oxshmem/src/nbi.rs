@@ -31,7 +31,6 @@ use crate::place::placed;
 use crate::signal::first_elements;
 use crate::stats::counters::Kind;
 use crate::sym::Sym;
-use oxshmem_engine::lane::atomic_request::AtomicRequest;
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::ops::access_path::AccessPath;
 use oxshmem_engine::order::conflict::{Access, Type};
@@ -39,6 +38,7 @@ use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_engine::report;
 use oxshmem_transport::SignalOp;
+use oxshmem_transport::{AtomicRequest, Operands};
 
 /// Nonblocking operations issued within one [`Context::scope`].
 #[derive(Debug)]
@@ -203,7 +203,7 @@ impl Context<'_> {
         op: AtomicOp,
         result: *mut T,
         on: Sym<T>,
-        operands: (u64, u64),
+        operands: Operands,
         pe: usize,
     ) -> Result<()> {
         // SAFETY: the caller promises a writable result until a quiet has returned.
@@ -221,12 +221,11 @@ impl Context<'_> {
         op: AtomicOp,
         result: *mut T,
         on: Sym<T>,
-        operands: (u64, u64),
+        operands: Operands,
         pe: usize,
     ) -> Result<()> {
-        let (operand, compare) = operands;
         if self.worker.peers.word(on, pe).is_some() {
-            let old = self.rmw(self.call(), op, on, operand, compare, pe)?;
+            let old = self.rmw(self.call(), op, on, operands.operand, operands.compare, pe)?;
             // SAFETY: the caller promises it to be writable.
             unsafe { result.write(T::of_bits(old)) };
             return Ok(());
@@ -234,15 +233,10 @@ impl Context<'_> {
         let pe = self.check(on, 1, pe)?;
         self.guard(Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
-        let request = AtomicRequest {
-            op,
-            width: T::WIDTH,
-            operand,
-            compare,
-        };
+        let request = AtomicRequest::new(op, T::WIDTH, operands);
         match self.worker.access_path(OpKind::Atomic, on, pe)? {
             AccessPath::Mapped(word) => {
-                let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
+                let old = word.rmw_word(request, FenceSite::Nothing);
                 self.worker.peers.mark_dirty_any();
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
@@ -282,7 +276,7 @@ macro_rules! nonblocking {
         pub fn $nbi<T: $bound>(
             &'scope self, result: &'env mut T, $word: Sym<T>, $($argument: T,)* pe: usize,
         ) -> Result<()> {
-            let operands = ($operand, $compare);
+            let operands = Operands { operand: $operand, compare: $compare };
             self.rmw_nbi(stringify!($nbi), AtomicOp::$op, result, $word, operands, pe)
         }
     )*};
@@ -424,7 +418,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: AtomicOp,
         result: &'env mut T,
         on: Sym<T>,
-        operands: (u64, u64),
+        operands: Operands,
         pe: usize,
     ) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the operation or closes its lane,

@@ -7,7 +7,7 @@ use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::fence_site::FenceSite;
-use oxshmem_transport::{AtomicOp, SignalOp, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Operands, SignalOp, Width};
 
 use crate::atomics::AtomicValue;
 use crate::context::Context;
@@ -152,7 +152,8 @@ impl Context<'_> {
             match op {
                 SignalOp::Set => word.store_word(Width::W64, value, FenceSite::Signal),
                 SignalOp::Add => {
-                    word.rmw_word(Width::W64, AtomicOp::Add, (value, 0), FenceSite::Signal);
+                    let add = AtomicRequest::wide(AtomicOp::Add, value, 0);
+                    word.rmw_word(add, FenceSite::Signal);
                 }
             }
             self.worker.peers.note_store(pe);
@@ -177,10 +178,14 @@ impl Context<'_> {
         op: AtomicOp,
         result: *mut T,
         on: Sym<T>,
-        (operand, compare): (T, T),
+        operand: T,
+        compare: T,
         pe: usize,
     ) -> Result<()> {
-        let operands = (operand.bits(), compare.bits());
+        let operands = Operands {
+            operand: operand.bits(),
+            compare: compare.bits(),
+        };
         // SAFETY: the caller promises a writable result until a quiet has returned.
         unsafe { self.rmw_nbi("atomic_nbi", op, result, on, operands, pe) }
     }

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::place::placed;
 use crate::strided::Blocks;
-use crate::sym::Sym;
+use crate::sym::{ObjectStart, Sym};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
@@ -158,7 +158,7 @@ impl Context<'_> {
         if self.try_p(dst, value, pe) {
             return Ok(());
         }
-        self.p_slow(call, dst.parts(), dst.len(), value, pe)
+        self.p_slow(call, dst.start(), dst.len(), value, pe)
     }
 
     /// [`p`](Self::p) where it is a store of this CPU; else nothing is done, and the result is false.
@@ -206,7 +206,7 @@ impl Context<'_> {
         if let Some(value) = self.try_g(src, pe) {
             return Ok(value);
         }
-        self.g_slow(src.parts(), src.len(), pe)
+        self.g_slow(src.start(), src.len(), pe)
     }
 
     /// [`g`](Self::g) where it is a load of this CPU; else nothing is done.
@@ -366,7 +366,7 @@ impl Context<'_> {
         })
     }
 
-    // Takes the value itself, and the object in parts that registers hold: for a reference, or an object of three words, the
+    // Takes the value itself, and the object's start, which registers hold: for a reference, or an object of three words, the
     // fast path would store them to the stack.
     #[cold]
     #[inline(never)]
@@ -374,22 +374,22 @@ impl Context<'_> {
     fn p_slow<T: Pod>(
         &self,
         call: &'static str,
-        dst: (u64, u64),
+        dst: ObjectStart,
         len: usize,
         value: T,
         pe: usize,
     ) -> Result<()> {
-        let dst = Sym::from_parts(dst, len);
+        let dst = Sym::starting_at(dst, len);
         self.put_slow(call, dst, std::slice::from_ref(&value), pe)
     }
 
-    // Takes the object in parts, as `p_slow`.
+    // Takes the object's start, as `p_slow`.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn g_slow<T: Pod>(&self, src: (u64, u64), len: usize, pe: usize) -> Result<T> {
+    fn g_slow<T: Pod>(&self, src: ObjectStart, len: usize, pe: usize) -> Result<T> {
         let mut value = [T::zeroed()];
-        self.get_slow("g", &mut value, Sym::from_parts(src, len), pe)?;
+        self.get_slow("g", &mut value, Sym::starting_at(src, len), pe)?;
         let [value] = value;
         Ok(value)
     }

@@ -39,7 +39,7 @@ use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::memory::extents::Extents;
 use oxshmem_engine::memory::simulated::Simulation;
 use oxshmem_engine::order::fence_site::FenceSite;
-use oxshmem_engine::peer::table::{MappedHeap, PeerTable};
+use oxshmem_engine::peer::mapped_table::{MappedHeap, PeerTable};
 use oxshmem_engine::route::select::Preference;
 use oxshmem_engine::route::table::Routes;
 use oxshmem_engine::trace::timeline::Trace;

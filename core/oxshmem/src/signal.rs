@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use oxshmem_engine::lane::local_buffer::LocalBuffer;
 use oxshmem_engine::ops::access_path::AccessPath;
-use oxshmem_engine::ops::rma::Signal;
+use oxshmem_engine::ops::lane_rma::Signal;
 use oxshmem_engine::order::conflict::Access;
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::AtomicOp;

@@ -30,6 +30,13 @@ pub struct Sym<T> {
     marker: PhantomData<fn() -> T>,
 }
 
+/// The start of a symmetric object, which fits two registers; with the length it is the object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectStart {
+    identity: u64,
+    offset: u64,
+}
+
 impl<T> Clone for Sym<T> {
     fn clone(&self) -> Self {
         *self
@@ -67,18 +74,21 @@ impl<T: Pod> Sym<T> {
         }
     }
 
-    /// Identity and offset, which fit two registers; with the length they are the object.
+    /// The object's start, without its length.
     #[inline(always)]
-    pub(crate) const fn parts(self) -> (u64, u64) {
-        (self.identity, self.offset)
+    pub(crate) const fn start(self) -> ObjectStart {
+        ObjectStart {
+            identity: self.identity,
+            offset: self.offset,
+        }
     }
 
-    /// The object with these [`parts`](Self::parts) and this length.
+    /// The object that begins at this [`start`](Self::start) and has this length.
     #[inline(always)]
-    pub(crate) const fn from_parts((identity, offset): (u64, u64), len: usize) -> Self {
+    pub(crate) const fn starting_at(start: ObjectStart, len: usize) -> Self {
         Sym {
-            identity,
-            offset,
+            identity: start.identity,
+            offset: start.offset,
             len,
             marker: PhantomData,
         }

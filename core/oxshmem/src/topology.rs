@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oxshmem_engine::route::nic_filter::Nics;
+use crate::nic_filter::Nics;
 use oxshmem_topo::{CpuSet, Nic, Port, PortState, Topology};
 
 use crate::config;

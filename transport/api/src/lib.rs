@@ -21,6 +21,7 @@
 //! No call panics or blocks without bound. A transport refuses an operation that it does not support with
 //! [`Error::Unsupported`]; a lane that has no room for one now gives [`Status::Full`].
 
+mod atomic_request;
 mod capabilities;
 pub mod conformance;
 mod error;
@@ -37,6 +38,7 @@ mod schedule;
 mod traits;
 mod variable;
 
+pub use atomic_request::{AtomicRequest, Operands};
 pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
 pub use error::{Error, Result};
 pub use fold::Fold;

@@ -6,7 +6,8 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use crate::op::{AtomicOp, Width};
+use crate::atomic_request::AtomicRequest;
+use crate::op::Width;
 
 /// The scheduler of one PE's thread, where all PEs are threads of one process. Each PE has that thread alone.
 pub trait Schedule: Send + Sync + fmt::Debug {
@@ -37,14 +38,7 @@ pub trait Accessor: Send + Sync + fmt::Debug {
     fn store_word(&self, offset: u64, width: Width, value: u64, order: Ordering);
 
     /// An atomic read-modify-write; gives the old value.
-    fn rmw_word(
-        &self,
-        offset: u64,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
-        order: Ordering,
-    ) -> u64;
+    fn rmw_word(&self, offset: u64, request: AtomicRequest, order: Ordering) -> u64;
 
     /// A fence of this PE's CPU, for accesses to all regions alike: acquire, release, both, or
     /// sequentially consistent.

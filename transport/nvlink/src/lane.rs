@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_cuda::{DevicePtr, Event, Stream, StreamOptions};
-use oxshmem_transport::{AtomicOp, Counters, Error, Lane, Local, Op, Pe, Posted, Result, Width};
+use oxshmem_transport::{
+    AtomicOp, AtomicRequest, Counters, Error, Lane, Local, Op, Pe, Posted, Result, Width,
+};
 
 use crate::bounce_pool::{Block, BouncePool};
 use crate::device_state::DeviceState;
@@ -279,14 +281,18 @@ impl NvlinkLane {
                 let word = self.state.find(pe, on, (bytes, bytes), "an atomic")?;
                 let (result, operation) = match fetch {
                     None => (NOWHERE, plain(None)),
-                    Some(into) => self.fetch_buffer(pe, (op, width), &into)?,
+                    Some(into) => self.fetch_buffer(pe, op, width, &into)?,
                 };
                 let kernels = &self.device_state.kernels;
-                let operands = (operand, compare);
+                let request = AtomicRequest {
+                    op,
+                    width,
+                    operand,
+                    compare,
+                };
                 // SAFETY: the word is mapped while the table that the lane holds says so, and the
                 // result is the caller's GPU memory or the block; both are aligned.
-                let queued =
-                    unsafe { kernels.atomic(&self.stream, (op, width), word, operands, result) };
+                let queued = unsafe { kernels.atomic(&self.stream, request, word, result) };
                 self.queued(queued)?;
                 Ok(operation)
             }
@@ -300,7 +306,8 @@ impl NvlinkLane {
     fn fetch_buffer(
         &mut self,
         pe: Pe,
-        (op, width): (AtomicOp, Width),
+        op: AtomicOp,
+        width: Width,
         into: &Local,
     ) -> Result<(DevicePtr, InFlight), Blocked> {
         if op == AtomicOp::Set {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{AtomicOp, Memory, MemoryKind, Pe, Width, conformance};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Memory, MemoryKind, Pe, Width, conformance};
 use oxshmem_weak::{Choices, Environment, Machine, Mode, Seeded, Storage};
 use proptest::prelude::*;
 
@@ -150,9 +150,8 @@ proptest! {
                     prop_assert_eq!(seen, word(&plain, at, width));
                 }
                 Step::Update(at, width, op, operand, compare) => {
-                    let old = machine.update(
-                        ME, &memory, at, (op, width), (operand, compare), Ordering::Relaxed,
-                    );
+                    let request = AtomicRequest { op, width, operand, compare };
+                    let old = machine.update(ME, &memory, at, request, Ordering::Relaxed);
                     prop_assert_eq!(old, word(&plain, at, width));
                     set_word(&mut plain, at, width, expected(op, width, old, operand, compare));
                 }
@@ -190,7 +189,8 @@ proptest! {
                     prop_assert_eq!(&bytes[..], &plain[at as usize..at as usize + len]);
                 }
                 Step::Update(at, width, op, operand, compare) => {
-                    let old = machine.nic_update(nic, &memory, at, (op, width), (operand, compare));
+                    let request = AtomicRequest { op, width, operand, compare };
+                    let old = machine.nic_update(nic, &memory, at, request);
                     prop_assert_eq!(old, word(&plain, at, width));
                     set_word(&mut plain, at, width, expected(op, width, old, operand, compare));
                 }
@@ -383,7 +383,7 @@ fn free_threads_keep_an_order_that_is_asked_for_and_no_other() {
 fn free_threads_updates_are_exclusive() {
     let machine = Machine::new(4, Arc::new(Seeded::new(3)));
     let memory = machine.storage(OTHER, MemoryKind::Host, 64);
-    let which = (AtomicOp::Add, Width::W64);
+    let add = AtomicRequest::wide(AtomicOp::Add, 1, 0);
     std::thread::scope(|scope| {
         for pe in 0..4 {
             let (machine, memory) = (&machine, &memory);
@@ -391,9 +391,9 @@ fn free_threads_updates_are_exclusive() {
                 for round in 0..500 {
                     let order = [Ordering::Relaxed, Ordering::AcqRel][round % 2];
                     if pe == 3 {
-                        machine.nic_update(Pe(pe), memory, 0, which, (1, 0));
+                        machine.nic_update(Pe(pe), memory, 0, add);
                     } else {
-                        machine.update(Pe(pe), memory, 0, which, (1, 0), order);
+                        machine.update(Pe(pe), memory, 0, add, order);
                     }
                 }
             });

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use oxshmem_transport::{
-    Accessor, AtomicLevel, AtomicOp, AtomicTable, Domain, HostId, Job, Lane, Local, LocalKey,
-    Memory, MemoryKind, Op, Pe, Peer, Reach, RegionId, Remote, Schedule, SignalOp, SignalSupport,
-    Status, Transport, Width, conformance,
+    Accessor, AtomicLevel, AtomicOp, AtomicRequest, AtomicTable, Domain, HostId, Job, Lane, Local,
+    LocalKey, Memory, MemoryKind, Op, Pe, Peer, Reach, RegionId, Remote, Schedule, SignalOp,
+    SignalSupport, Status, Transport, Width, conformance,
 };
 use oxshmem_weak::{Choices, Environment, Machine, Mode, Seeded, Simulator, simulated_gpu_memory};
 
@@ -420,7 +420,11 @@ fn each_access_is_a_point() {
     cpu.store(0, &[1; 100]);
     cpu.fence(Ordering::SeqCst);
     cpu.load(0, &mut [0; 100]);
-    cpu.rmw_word(0, Width::W64, AtomicOp::Add, (1, 0), Ordering::Relaxed);
+    cpu.rmw_word(
+        0,
+        AtomicRequest::wide(AtomicOp::Add, 1, 0),
+        Ordering::Relaxed,
+    );
     assert_eq!(points(), 4);
 
     assert!(

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{Domain, Inbox, Pe, RegionId, Remote, Reply};
+use oxshmem_transport::{AtomicRequest, Domain, Inbox, Pe, RegionId, Remote, Reply};
 
 use crate::am::request::AmRequest;
 use crate::error::{Error, Result};
@@ -139,8 +139,13 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
     // SAFETY: the word lies in the heap, which `own` keeps mapped, and is aligned; all access to it is
     // atomic or at machine level.
     let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
-    let operands = (request.operand, request.compare);
-    let old = word.rmw_word(request.width, request.op, operands, FenceSite::Fetch);
+    let atomic = AtomicRequest {
+        op: request.op,
+        width: request.width,
+        operand: request.operand,
+        compare: request.compare,
+    };
+    let old = word.rmw_word(atomic, FenceSite::Fetch);
     // The atomic comes before the reply that announces it.
     fence(Ordering::SeqCst);
     let remote = |at: u64| {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oxshmem_transport::{AtomicOp, Memory, Width};
+use oxshmem_transport::{AtomicRequest, Memory};
 
 /// GPU memory of one PE, reserved as a whole and committed from its start, piece by piece, as the heap
 /// grows. Its pieces lie one behind the other in its GPU's addresses.
@@ -73,15 +73,9 @@ pub trait GpuAccess: Send + Sync + fmt::Debug {
     unsafe fn read(&self, offset: u64, destination: *mut u8, len: usize) -> Result<(), String>;
 
     /// Performs an atomic on a word, aligned to its width, exclusive against those that the GPU and
-    /// transports perform on it (M28). Gives the old value; of [`AtomicOp::Set`] any. `operands` are operand
-    /// and compare.
-    fn atomic(
-        &self,
-        offset: u64,
-        op: AtomicOp,
-        width: Width,
-        operands: (u64, u64),
-    ) -> Result<u64, String>;
+    /// transports perform on it (M28). Gives the old value; of
+    /// [`AtomicOp::Set`](oxshmem_transport::AtomicOp::Set) any.
+    fn atomic(&self, offset: u64, request: AtomicRequest) -> Result<u64, String>;
 }
 
 /// Memory that exists already, whole.

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
+use oxshmem_transport::AtomicRequest;
 
 use crate::control::message::Message;
 use crate::gpu::flush::GpuFlushes;
@@ -361,7 +362,13 @@ impl StagingServer {
                     return Err(format!("no word of {width} bits is at byte {offset}"));
                 }
                 self.flushes.asked()?;
-                let old = access.atomic(offset, op, width, (operand, compare))?;
+                let request = AtomicRequest {
+                    op,
+                    width,
+                    operand,
+                    compare,
+                };
+                let old = access.atomic(offset, request)?;
                 Ok(old.to_le_bytes().to_vec())
             }
             StageRequest::Take(_) | StageRequest::Done => Ok(Vec::new()),

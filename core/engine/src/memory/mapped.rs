@@ -1,7 +1,7 @@
 //! Bytes of symmetric memory that this process can load and store: the only code of `oxshmem` that
 //! touches mapped memory.
 //!
-//! A [`Span`] is made by [`PeerTable`](crate::peer::table::PeerTable), which checks the range that each
+//! A [`Span`] is made by [`PeerTable`](crate::peer::mapped_table::PeerTable), which checks the range that each
 //! method here relies on. Plain accesses are relaxed atomics or the heap's copy routine, because
 //! other PEs write the same bytes.
 //!
@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytemuck::Pod;
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Width};
 
 use crate::order::fence_site::FenceSite;
 
@@ -33,7 +33,7 @@ pub trait HostMemory: Copy {
     fn store_word(self, width: Width, value: u64, site: FenceSite);
     /// A read-modify-write of a word; gives the old value. The caller has checked size and
     /// alignment.
-    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64;
+    fn rmw_word(self, request: AtomicRequest, site: FenceSite) -> u64;
     /// A fence of this CPU.
     fn fence(self, site: FenceSite);
 }
@@ -243,14 +243,14 @@ impl HostMemory for Span<'_> {
     }
 
     #[inline(always)]
-    fn rmw_word(
-        self,
-        width: Width,
-        op: AtomicOp,
-        (operand, compare): (u64, u64),
-        site: FenceSite,
-    ) -> u64 {
-        // `op` and the width are constants where this is inlined: one instruction remains.
+    fn rmw_word(self, request: AtomicRequest, site: FenceSite) -> u64 {
+        let AtomicRequest {
+            op,
+            width,
+            operand,
+            compare,
+        } = request;
+        // The operation and the width are constants where this is inlined: one instruction remains.
         macro_rules! apply {
             ($word:expr, $t:ty) => {{
                 let (word, operand, order) = ($word, operand as $t, site.order());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oxshmem_transport::{Accessor, AtomicOp, Width};
+use oxshmem_transport::{Accessor, AtomicOp, AtomicRequest, Width};
 
 use crate::memory::mapped::{HostMemory, Span};
 use crate::order::fence_site::FenceSite;
@@ -137,17 +137,16 @@ impl HostMemory for Simulated<'_> {
         self.accessor.store_word(self.offset, width, value, order);
     }
 
-    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64 {
+    fn rmw_word(self, request: AtomicRequest, site: FenceSite) -> u64 {
         let order = self.order(site);
-        match op {
+        let width = request.width;
+        match request.op {
             AtomicOp::Fetch => self.accessor.load_word(self.offset, width, order),
             AtomicOp::Set => {
-                self.store_word(width, operands.0, FenceSite::Nothing);
+                self.store_word(width, request.operand, FenceSite::Nothing);
                 0
             }
-            op => self
-                .accessor
-                .rmw_word(self.offset, width, op, operands, order),
+            _ => self.accessor.rmw_word(self.offset, request, order),
         }
     }
 
@@ -206,8 +205,8 @@ impl HostMemory for HostSpan<'_> {
     }
 
     #[inline]
-    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), site: FenceSite) -> u64 {
-        either!(self, bytes => bytes.rmw_word(width, op, operands, site))
+    fn rmw_word(self, request: AtomicRequest, site: FenceSite) -> u64 {
+        either!(self, bytes => bytes.rmw_word(request, site))
     }
 
     #[inline]

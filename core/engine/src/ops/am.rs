@@ -9,7 +9,6 @@ use oxshmem_transport::{Local, Op, Status, Width};
 use crate::am::pending_replies::{PendingReply, SLOTS, SlotState};
 use crate::am::request::AmRequest;
 use crate::error::{Error, Result};
-use crate::lane::atomic_request::AtomicRequest;
 use crate::lane::in_flight::{Effect, Until};
 use crate::lane::remote::{LanePeer, RemoteTarget};
 use crate::memory::mapped::HostMemory;
@@ -20,6 +19,7 @@ use crate::order::op_set::{OpKind, OpSet};
 use crate::progress::long_waits::WaitedFor;
 use crate::progress::reason::{WaitReason, WaitsOn};
 use crate::worker::Worker;
+use oxshmem_transport::AtomicRequest;
 
 /// The period of probes on the connection that a message took, of a PE that owes a reply: a reply that got lost on
 /// its way back leaves nothing in flight here that could fail.

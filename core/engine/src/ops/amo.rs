@@ -5,13 +5,13 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
 use crate::error::{Error, Result};
-use crate::lane::atomic_request::AtomicRequest;
 use crate::lane::endpoint::Endpoint;
 use crate::lane::in_flight::{Effect, Until};
 use crate::lane::remote::{AtomicsBy, LanePeer, RemoteTarget};
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::{OpKind, OpSet};
 use crate::worker::Worker;
+use oxshmem_transport::AtomicRequest;
 
 /// The destination of an atomic's old value.
 #[derive(Clone, Copy)]

@@ -15,10 +15,9 @@
 //! it are found here, and puts to it are not. M35, M36 and M38 are checked in every mode; checked mode adds
 //! the age of handles.
 
-use oxshmem_transport::{AtomicOp, MemoryKind, Width};
+use oxshmem_transport::{AtomicOp, MemoryKind};
 
 use crate::error::{Error, Result};
-use crate::lane::atomic_request::AtomicRequest;
 use crate::memory::mapped::HostMemory;
 use crate::memory::target::OWN;
 use crate::memory::target::Target;
@@ -27,6 +26,7 @@ use crate::order::conflict::{Access, Entry, SLOTS};
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::OpKind;
 use crate::worker::Worker;
+use oxshmem_transport::AtomicRequest;
 
 /// Bytes of a word: the narrowest atomic's, so that a neighbour of an atomic is not taken for it.
 const WORD: u64 = 4;
@@ -182,10 +182,7 @@ impl Worker {
         // Its errors are not of the access that is checked.
         self.named(CALL, || {
             match self.access_path(OpKind::Atomic, at.word()?, at.pe)? {
-                AccessPath::Mapped(word) => {
-                    let operands = request.operands();
-                    Ok(word.rmw_word(Width::W64, request.op, operands, FenceSite::Read))
-                }
+                AccessPath::Mapped(word) => Ok(word.rmw_word(request, FenceSite::Read)),
                 AccessPath::Lane(endpoint, remote) => {
                     self.lane_amo(endpoint, remote, request, true)
                 }

@@ -18,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::gpu::memory::GpuAccess;
 use crate::gpu::stage_request::{StagePiece, StageRequest};
 use crate::gpu::staging_server::{MAX_LENT, SLOTS, Slots};
-use crate::lane::atomic_request::AtomicRequest;
 use crate::lane::local_buffer::LocalBuffer;
 use crate::lane::remote::{LanePeer, RemoteTarget};
 use crate::memory::target::Target;
@@ -28,6 +27,7 @@ use crate::order::op_set::OpKind;
 use crate::progress::long_waits::WaitedFor;
 use crate::progress::reason::{WaitReason, WaitsOn};
 use crate::worker::Worker;
+use oxshmem_transport::AtomicRequest;
 
 /// Slots of a PE's that this one has for a transfer; given back when it ends.
 struct Lease<'w> {
@@ -217,7 +217,7 @@ impl Worker {
             compare,
         } = request;
         if pe == self.engine.me {
-            return self.on_own_gpu(|gpu| gpu.atomic(remote.offset, op, width, (operand, compare)));
+            return self.on_own_gpu(|gpu| gpu.atomic(remote.offset, request));
         }
         let request = ControlRequest::Stage(StageRequest::Atomic {
             op,

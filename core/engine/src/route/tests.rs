@@ -2,7 +2,6 @@
 
 use oxshmem_transport::{MemoryKind, Reach};
 
-use super::nic_filter::Nics;
 use super::path::Path;
 use super::rules::{Pair, Rules};
 use super::select::{ByLane, Candidate, Chosen, Imported, Preference, choose};
@@ -245,55 +244,5 @@ fn rules_about_what_there_is_not_say_what_there_is() {
     ] {
         let why = check(text).unwrap_err();
         assert!(why.contains(words), "{text}: {why}");
-    }
-}
-
-fn strings(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-#[test]
-fn a_list_of_nics_allows_what_it_names_and_leaves_other_transports_alone() {
-    let nics = strings(&["mlx5_0:1", "mlx5_0:2", "mlx5_1:1", "mlx5_10:1"]);
-    let allows = |text: &str| Nics::parse_list(text).unwrap().allows(&nics);
-    assert_eq!(allows("mlx5_1"), [false, false, true, false]);
-    assert_eq!(allows("mlx5_0, mlx5_10:1"), [true, true, false, true]);
-    assert_eq!(allows("^mlx5_0:2,mlx5_1"), [true, false, false, true]);
-    assert_eq!(allows("^mlx5_0:2,^mlx5_1"), [true, false, false, true]);
-    let memory = strings(&["memory"]);
-    assert_eq!(Nics::parse_list("mlx5_1").unwrap().allows(&memory), [true]);
-}
-
-#[test]
-fn a_nic_that_there_is_not_is_told_those_that_there_are() {
-    let known = [
-        ("loopback", strings(&["memory"])),
-        ("verbs", strings(&["mlx5_0:1", "mlx5_1:1"])),
-    ];
-    for text in ["mlx5_9", "^mlx5_9", "mlx5_0,mlx5_"] {
-        let why = Nics::parse_list(text).unwrap().check(&known).unwrap_err();
-        assert!(why.contains("verbs has mlx5_0:1, mlx5_1:1"), "{why}");
-    }
-    assert_eq!(Nics::parse_map("mlx5_0:4").unwrap().check(&known), Ok(()));
-    assert!(Nics::parse_list("mlx5_0").unwrap().check(&[]).is_err());
-}
-
-#[test]
-fn a_map_of_nics_is_used_up_in_the_order_of_local_ranks() {
-    let nics = strings(&["mlx5_0:1", "mlx5_1:1"]);
-    let map = Nics::parse_map("mlx5_1:1:2,mlx5_0:1").unwrap();
-    let of = |rank| map.mapped(&nics, rank, 4);
-    assert_eq!(
-        [of(0), of(1), of(2)],
-        [Ok(Some(1)), Ok(Some(1)), Ok(Some(0))]
-    );
-    let why = of(3).unwrap_err();
-    assert!(
-        why.contains("places for 3 PEs, and this host has 4"),
-        "{why}"
-    );
-    assert_eq!(map.mapped(&strings(&["memory"]), 3, 4), Ok(None));
-    for text in ["mlx5_0", "mlx5_0:0", ":2", "mlx5_0:1:many", "mlx5_0:1,,"] {
-        assert!(Nics::parse_map(text).is_err(), "{text}");
     }
 }

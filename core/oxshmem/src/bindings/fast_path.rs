@@ -3,7 +3,7 @@
 //! A binding's slow path then needs nothing of the fast one: neither its arguments in memory nor its registers.
 
 use bytemuck::Pod;
-use oxshmem_transport::AtomicOp;
+use oxshmem_transport::{AtomicOp, Operands};
 
 use crate::atomics::AtomicValue;
 use crate::context::Context;
@@ -77,10 +77,14 @@ pub fn try_atomic<T: AtomicValue>(
     context: &Context<'_>,
     op: AtomicOp,
     word: Sym<T>,
-    (operand, compare): (T, T),
+    operand: T,
+    compare: T,
     pe: usize,
 ) -> Option<T> {
-    let operands = (operand.bits(), compare.bits());
+    let operands = Operands {
+        operand: operand.bits(),
+        compare: compare.bits(),
+    };
     context
         .try_rmw(op, word, operands, pe, false)
         .map(T::of_bits)

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::nic_filter::Nics;
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_engine::lane::rail::Rail;
-use oxshmem_engine::route::nic_filter::Nics;
 use oxshmem_engine::route::table::CandidateReasons;
 use oxshmem_topo::{CpuSet, Topology};
 use oxshmem_transport::{Device, Job, Transport};

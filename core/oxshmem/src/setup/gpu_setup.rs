@@ -12,7 +12,7 @@ use oxshmem_engine::gpu::flush::GpuFlushes;
 use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
 use oxshmem_engine::gpu::staging_server::StagingServer;
 use oxshmem_engine::lane::rail::Rail;
-use oxshmem_engine::peer::table::OnGpu;
+use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_engine::route::select::Preference;
 use oxshmem_transport::Transport;
 

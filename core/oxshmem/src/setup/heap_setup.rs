@@ -11,7 +11,7 @@ use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 
 use crate::config::{Atomics, Config};
 use crate::error::{Error, Result};
-use crate::heap::{Growth, Heap};
+use crate::heap::{Growth, Heap, HeapSize};
 use crate::options::{NicAtomics, ProgramMemory};
 use crate::setup::announce::{Announced, HeapAdditions};
 use crate::setup::card::BusinessCard;
@@ -79,7 +79,10 @@ impl HostHeap {
         let own = Arc::clone(segment.mapping());
         let mut heap = Heap::new(
             segment,
-            (offered as usize, capacity as usize),
+            HeapSize {
+                limit: offered as usize,
+                capacity: capacity as usize,
+            },
             config.heap_limit_by,
         );
         let parts = layout.place(&mut heap)?;

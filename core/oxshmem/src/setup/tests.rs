@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::nic_filter::Nics;
 use oxshmem_bootstrap::InProcess;
-use oxshmem_engine::route::nic_filter::Nics;
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{

@@ -8,7 +8,7 @@ use std::time::Duration;
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::memory::simulated::Accessors;
-use oxshmem_engine::peer::table::{Mapped, MappedHeap, OnGpu};
+use oxshmem_engine::peer::mapped_table::{Mapped, MappedHeap, OnGpu};
 use oxshmem_engine::route::path::{Path, PeerPaths};
 use oxshmem_engine::route::reasons::Interner;
 use oxshmem_engine::route::rules::{Pair, Rules};

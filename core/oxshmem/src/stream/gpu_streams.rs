@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
 use oxshmem_device::{Reductions, Stop};
-use oxshmem_engine::peer::table::OnGpu;
+use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_transport::SignalOp;
 
 use crate::error::{Error, Result};

@@ -9,7 +9,7 @@ use crate::place::placed;
 use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
-use oxshmem_collectives::algorithm::barrier::barrier;
+use oxshmem_collectives::algorithm::world_barrier::barrier;
 use oxshmem_collectives::call::CallInfo;
 use oxshmem_collectives::error::Error as CollectiveError;
 use oxshmem_collectives::fold::Reducible;

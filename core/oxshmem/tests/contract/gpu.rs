@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use oxshmem::{Builder, Error, GpuAccess, GpuMemory, Memory, MemoryKind, Result, World};
 use oxshmem_example_tiny_transport::{Step, Tiny};
-use oxshmem_transport::{AtomicOp, Pe, RegionId, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Pe, RegionId, Width};
 
 use crate::setting::{DEADLINE, on_each, patterns};
 
@@ -120,13 +120,13 @@ impl GpuAccess for Access {
         Ok(())
     }
 
-    fn atomic(
-        &self,
-        offset: u64,
-        op: AtomicOp,
-        width: Width,
-        (operand, compare): (u64, u64),
-    ) -> Result<u64, String> {
+    fn atomic(&self, offset: u64, request: AtomicRequest) -> Result<u64, String> {
+        let AtomicRequest {
+            op,
+            width,
+            operand,
+            compare,
+        } = request;
         let word = self.find(offset, width.bytes())?;
         macro_rules! update {
             ($atomic:ident, $t:ty) => {{

@@ -161,7 +161,8 @@ pub fn m19_raw_operations_are_complete_after_a_quiet(pe: &Pe<'_>) -> Result<()> 
             oxshmem::AtomicOp::Add,
             &raw mut old,
             count,
-            (5, 0),
+            5,
+            0,
             pe.right(),
         )?;
     }

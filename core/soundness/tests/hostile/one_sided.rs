@@ -199,7 +199,7 @@ fn exchanges<T: AtomicValue>(r: &mut Random, context: &Context<'_>, word: Sym<T>
     let op = r.one_of(&ops);
     let _ = value!(
         bindings::try_atomic,
-        bindings::try_atomic(context, op, word, (value, value), pe)
+        bindings::try_atomic(context, op, word, value, value, pe)
     );
     let [mut a, mut b] = [value; 2];
     call!(

@@ -12,7 +12,7 @@ mod reduce;
 use std::ffi::CStr;
 
 use oxshmem_cuda::{Args, Context, DevicePtr, Function, Launch, Module, Result, Stream};
-use oxshmem_transport::{AtomicOp, SignalOp, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, SignalOp, Width};
 
 use self::grid::BLOCK;
 pub use self::reduce::Reductions;
@@ -72,11 +72,16 @@ impl Kernels {
     pub unsafe fn atomic(
         &self,
         stream: &Stream,
-        (op, width): (AtomicOp, Width),
+        request: AtomicRequest,
         word: DevicePtr,
-        (operand, compare): (u64, u64),
         result: DevicePtr,
     ) -> Result<()> {
+        let AtomicRequest {
+            op,
+            width,
+            operand,
+            compare,
+        } = request;
         let number = AtomicOp::ALL.iter().position(|known| *known == op);
         let args = Args::new()
             .with(number.unwrap_or(AtomicOp::ALL.len()) as u32)

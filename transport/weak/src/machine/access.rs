@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use oxshmem_transport::{AtomicOp, Pe, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Pe, Width};
 
 use super::cell::{CellId, Mask, merged};
 use super::{Machine, Mode, State, Storage};
@@ -79,7 +79,13 @@ fn releases(order: Ordering) -> bool {
 }
 
 /// The new value of a word after an atomic operation; none if it is unchanged.
-fn updated(op: AtomicOp, width: Width, old: u64, (operand, compare): (u64, u64)) -> Option<u64> {
+fn updated(request: AtomicRequest, old: u64) -> Option<u64> {
+    let AtomicRequest {
+        op,
+        width,
+        operand,
+        compare,
+    } = request;
     let low = |value: u64| match width {
         Width::W32 => value & u64::from(u32::MAX),
         Width::W64 => value,
@@ -132,15 +138,13 @@ impl Machine {
         }
     }
 
-    /// An atomic read-modify-write of a word; gives the old value. `operands` are the operand and
-    /// compare-swap's expected value.
+    /// An atomic read-modify-write of a word; gives the old value.
     pub fn update(
         &self,
         cpu: Pe,
         on: &Storage,
         offset: u64,
-        (op, width): (AtomicOp, Width),
-        operands: (u64, u64),
+        request: AtomicRequest,
         order: Ordering,
     ) -> u64 {
         if order == Ordering::SeqCst {
@@ -148,7 +152,7 @@ impl Machine {
         }
         self.enter(cpu);
         let mut state = self.lock();
-        let Some(part) = parts(on, offset, width.bytes()).next() else {
+        let Some(part) = parts(on, offset, request.width.bytes()).next() else {
             return 0;
         };
         if releases(order) {
@@ -158,7 +162,7 @@ impl Machine {
                 state.perform_store(cpu, store);
             }
         }
-        let old = state.update(&part, (op, width), operands, Some(cpu));
+        let old = state.update(&part, request, Some(cpu));
         let now = state.now;
         if let Some(own) = state.cpus.get_mut(cpu.index()) {
             own.latest = now;
@@ -248,19 +252,10 @@ impl Machine {
     }
 
     /// An atomic on a word; gives the old value.
-    pub fn nic_update(
-        &self,
-        nic: Pe,
-        on: &Storage,
-        offset: u64,
-        (op, width): (AtomicOp, Width),
-        operands: (u64, u64),
-    ) -> u64 {
+    pub fn nic_update(&self, nic: Pe, on: &Storage, offset: u64, request: AtomicRequest) -> u64 {
         self.notice(nic);
-        let part = parts(on, offset, width.bytes()).next();
-        part.map_or(0, |part| {
-            self.lock().update(&part, (op, width), operands, None)
-        })
+        let part = parts(on, offset, request.width.bytes()).next();
+        part.map_or(0, |part| self.lock().update(&part, request, None))
     }
 }
 
@@ -310,13 +305,7 @@ impl State {
     }
 
     /// A read-modify-write of the newest value. `by` is the CPU that does it, none for a NIC.
-    fn update(
-        &mut self,
-        part: &Part,
-        (op, width): (AtomicOp, Width),
-        operands: (u64, u64),
-        by: Option<Pe>,
-    ) -> u64 {
+    fn update(&mut self, part: &Part, request: AtomicRequest, by: Option<Pe>) -> u64 {
         if let (Some(cpu), Some(cell)) = (by, self.cell(part.cell)) {
             cell.read(cpu, 0);
         }
@@ -326,7 +315,7 @@ impl State {
             u64::from_le_bytes(bytes)
         };
         let old = self.change(part.cell, by, |cell| {
-            let new = updated(op, width, word(cell), operands)?;
+            let new = updated(request, word(cell))?;
             Some(merged(cell, part.value(&new.to_le_bytes()), part.mask))
         });
         word(old)

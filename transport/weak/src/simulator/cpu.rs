@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxshmem_transport::{Accessor, AtomicOp, Pe, Schedule, Width};
+use oxshmem_transport::{Accessor, AtomicRequest, Pe, Schedule, Width};
 
 use crate::machine::{Machine, Storage};
 
@@ -57,18 +57,10 @@ impl Accessor for Cpu {
             .store_word(me, storage, offset, width, value, order);
     }
 
-    fn rmw_word(
-        &self,
-        offset: u64,
-        width: Width,
-        op: AtomicOp,
-        operands: (u64, u64),
-        order: Ordering,
-    ) -> u64 {
+    fn rmw_word(&self, offset: u64, request: AtomicRequest, order: Ordering) -> u64 {
         self.yield_point();
         let (me, storage) = (self.me, &self.storage);
-        self.machine
-            .update(me, storage, offset, (op, width), operands, order)
+        self.machine.update(me, storage, offset, request, order)
     }
 
     fn fence(&self, order: Ordering) {

@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Counters, Error, Job, Lane, Local, Op, Pe, Posted, Remote, Result,
-    SignalOp, SignalSupport, Width,
+    AtomicLevel, AtomicOp, AtomicRequest, Counters, Error, Job, Lane, Local, Op, Pe, Posted,
+    Remote, Result, SignalOp, SignalSupport,
 };
 
 use super::domain::{Peers, PeersState};
@@ -236,7 +236,7 @@ impl Nic<'_> {
                     SignalOp::Add => AtomicOp::Add,
                 };
                 let word = signal_storage.as_ref().unwrap_or(storage);
-                machine.nic_update(me, word, signal.offset, (op, Width::W64), (value, 0));
+                machine.nic_update(me, word, signal.offset, AtomicRequest::wide(op, value, 0));
             }
             Op::Atomic {
                 op,
@@ -246,8 +246,13 @@ impl Nic<'_> {
                 compare,
                 fetch,
             } => {
-                let operands = (operand, compare);
-                let old = machine.nic_update(me, storage, on.offset, (op, width), operands);
+                let request = AtomicRequest {
+                    op,
+                    width,
+                    operand,
+                    compare,
+                };
+                let old = machine.nic_update(me, storage, on.offset, request);
                 if let Some(into) = fetch {
                     let bytes = old.to_le_bytes();
                     let (word, _) = bytes.split_at(width.bytes());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use oxshmem_transport::{AtomicOp, MemoryKind, Pe, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, MemoryKind, Pe, Width};
 use oxshmem_weak::{Choices, Environment, Machine, Mode, Storage};
 
 /// A variable: a word of its own.
@@ -121,9 +121,8 @@ impl World {
             Do::Fence(order) => machine.fence(pe, order),
             Do::Update(register, var, op, operand, order) => {
                 let (storage, at) = self.place(var);
-                let which = (op, Width::W64);
-                self.registers[register] =
-                    machine.update(pe, &storage, at, which, (operand, 0), order);
+                let request = AtomicRequest::wide(op, operand, 0);
+                self.registers[register] = machine.update(pe, &storage, at, request, order);
             }
             Do::NicGet(register, var) => self.registers[register] = self.nic_read(pe, var),
             Do::MakeVisible => machine.make_visible(pe),

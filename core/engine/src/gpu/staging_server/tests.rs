@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::InProcess;
 use oxshmem_heap::{Segment, SegmentOptions};
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Width};
 use proptest::prelude::*;
 
 use super::*;
@@ -63,16 +63,10 @@ impl GpuAccess for Bytes {
         })
     }
 
-    fn atomic(
-        &self,
-        offset: u64,
-        _: AtomicOp,
-        width: Width,
-        (operand, _): (u64, u64),
-    ) -> Result<u64, String> {
-        self.part(offset, width.bytes(), |part| {
+    fn atomic(&self, offset: u64, request: AtomicRequest) -> Result<u64, String> {
+        self.part(offset, request.width.bytes(), |part| {
             let old = part[0];
-            part[0] += operand as u8;
+            part[0] += request.operand as u8;
             old.into()
         })
     }
@@ -91,7 +85,7 @@ impl GpuAccess for Faulty {
         panic!("nothing is read")
     }
 
-    fn atomic(&self, _: u64, _: AtomicOp, _: Width, _: (u64, u64)) -> Result<u64, String> {
+    fn atomic(&self, _: u64, _: AtomicRequest) -> Result<u64, String> {
         std::panic::panic_any(7)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_cuda::{DevicePtr, Segment};
 use oxshmem_engine::gpu::memory::GpuAccess;
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::AtomicRequest;
 
 use crate::gpu::cuda::copy_engine::Engine;
 use crate::gpu::cuda::device::Gpu;
@@ -77,19 +77,14 @@ impl GpuAccess for CudaAccess {
         })
     }
 
-    fn atomic(
-        &self,
-        offset: u64,
-        op: AtomicOp,
-        width: Width,
-        operands: (u64, u64),
-    ) -> Result<u64, String> {
+    fn atomic(&self, offset: u64, request: AtomicRequest) -> Result<u64, String> {
+        let width = request.width;
         if !offset.is_multiple_of(width.bytes() as u64) {
             return Err(format!("no word of {width} bits is at byte {offset}"));
         }
         self.run(offset, width.bytes(), |engine, word| {
             // SAFETY: the word is aligned, and its bytes are as in `write`.
-            unsafe { engine.atomic(word, op, width, operands) }
+            unsafe { engine.atomic(word, request) }
         })
     }
 }

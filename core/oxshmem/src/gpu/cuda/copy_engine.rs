@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Event, Pinned, PinnedOptions, Stream, StreamOptions};
 use oxshmem_device::Kernels;
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicRequest, Width};
 
 /// Bytes of each half of the page-locked memory: one is filled while the other is copied.
 pub(super) const HALF: usize = 256 << 10;
@@ -164,9 +164,7 @@ impl Engine {
     pub(super) unsafe fn atomic(
         &mut self,
         word: DevicePtr,
-        op: AtomicOp,
-        width: Width,
-        operands: (u64, u64),
+        request: AtomicRequest,
     ) -> Result<u64, String> {
         self.run(|engine| {
             let (host, device) = engine.half(0);
@@ -174,13 +172,13 @@ impl Engine {
             // when this is done.
             let queued = unsafe {
                 let (kernels, stream) = (&engine.kernels, &engine.stream);
-                kernels.atomic(stream, (op, width), word, operands, device)
+                kernels.atomic(stream, request, word, device)
             };
             engine.drain(queued)?;
             let host = NonNull::new(host).ok_or("page-locked memory at no address")?;
             // SAFETY: page-locked memory is mapped, aligned, and nothing writes it any more.
             Ok(unsafe {
-                match width {
+                match request.width {
                     Width::W32 => oxshmem_heap::copy::load(host.as_ptr().cast::<u32>()).into(),
                     Width::W64 => oxshmem_heap::copy::load(host.as_ptr().cast::<u64>()),
                 }

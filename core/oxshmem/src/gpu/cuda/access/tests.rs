@@ -6,6 +6,8 @@ use std::time::Duration;
 use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, Device};
 
+use oxshmem_transport::{AtomicOp, AtomicRequest};
+
 use super::*;
 use crate::gpu::cuda::copy_engine::{HALF, PATIENCE};
 
@@ -53,7 +55,7 @@ fn a_gpu_that_was_held_for_longer_than_a_call_waits_is_reached_again_when_it_is_
         write(&access, &data(2, 100)).unwrap_err(),
         read(&access, 100).unwrap_err(),
         access
-            .atomic(0, AtomicOp::Add, Width::W64, (1, 0))
+            .atomic(0, AtomicRequest::wide(AtomicOp::Add, 1, 0))
             .unwrap_err(),
     ] {
         assert!(why.contains("try again"), "{why}");
@@ -69,5 +71,7 @@ fn a_gpu_that_was_held_for_longer_than_a_call_waits_is_reached_again_when_it_is_
     assert_eq!(read(&access, LEN).unwrap(), expected);
     write(&access, &data(3, LEN)).unwrap();
     assert_eq!(read(&access, LEN).unwrap(), data(3, LEN));
-    access.atomic(0, AtomicOp::Add, Width::W64, (1, 0)).unwrap();
+    access
+        .atomic(0, AtomicRequest::wide(AtomicOp::Add, 1, 0))
+        .unwrap();
 }

@@ -3,7 +3,6 @@
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Op, SignalOp, SignalSupport, Width};
 
 use crate::error::Result;
-use crate::lane::atomic_request::AtomicRequest;
 use crate::lane::endpoint::Endpoint;
 use crate::lane::in_flight::{Effect, Until};
 use crate::lane::local_buffer::{LocalBuffer, LocalChunk};
@@ -14,6 +13,7 @@ use crate::ops::access_path::AccessPath;
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::{OpKind, OpSet};
 use crate::worker::Worker;
+use oxshmem_transport::AtomicRequest;
 
 /// The update of the signal word of a put-with-signal.
 #[derive(Clone, Copy, Debug)]
@@ -295,8 +295,7 @@ impl Worker {
                 match signal.op {
                     SignalOp::Set => word.store_word(Width::W64, signal.value, FenceSite::Signal),
                     SignalOp::Add => {
-                        let operands = request.operands();
-                        word.rmw_word(Width::W64, request.op, operands, FenceSite::Signal);
+                        word.rmw_word(request, FenceSite::Signal);
                     }
                 }
                 self.peers.mark_dirty_any();

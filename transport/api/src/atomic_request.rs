@@ -1,6 +1,15 @@
 //! An atomic as data: the operation, the width, and the operands.
 
-use oxshmem_transport::{AtomicOp, Width};
+use crate::op::{AtomicOp, Width};
+
+/// The operands of an atomic; those of 32 bits are in the low half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// The value that the operation writes or combines.
+    pub operand: u64,
+    /// The expected old value of a compare-swap; 0 for every other operation.
+    pub compare: u64,
+}
 
 /// An atomic on a word, wherever that is.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +25,23 @@ pub struct AtomicRequest {
 }
 
 impl AtomicRequest {
+    /// An atomic with these operands.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(op: AtomicOp, width: Width, operands: Operands) -> Self {
+        let Operands { operand, compare } = operands;
+        AtomicRequest {
+            op,
+            width,
+            operand,
+            compare,
+        }
+    }
+
     /// An atomic of 64 bits.
-    pub(crate) fn wide(op: AtomicOp, operand: u64, compare: u64) -> Self {
+    #[inline(always)]
+    #[must_use]
+    pub fn wide(op: AtomicOp, operand: u64, compare: u64) -> Self {
         AtomicRequest {
             op,
             width: Width::W64,
@@ -26,14 +50,9 @@ impl AtomicRequest {
         }
     }
 
-    /// The operand and the value to compare with.
-    #[inline(always)]
-    pub fn operands(self) -> (u64, u64) {
-        (self.operand, self.compare)
-    }
-
     /// The value that the word has after the operation, if it held `old` and that meets the comparison.
-    pub(crate) fn applied_to(self, old: u64) -> u64 {
+    #[must_use]
+    pub fn applied_to(self, old: u64) -> u64 {
         let operand = self.operand;
         let new = match self.op {
             AtomicOp::Fetch => old,
