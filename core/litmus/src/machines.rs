@@ -53,6 +53,13 @@ pub fn lanes(name: &'static str, pes: usize, model: MemoryModel, settings: Setti
     machine(name, scheduler, model, weak)
 }
 
+/// Loopback's memory, reached by lanes as of NICs that place writes out of order.
+#[must_use]
+pub fn reordering(pes: usize, model: MemoryModel) -> Machine {
+    let name = "weak(loopback), writes placed out of order";
+    lanes(name, pes, model, Settings::out_of_order(0))
+}
+
 /// Memory that every PE maps, on weak CPUs.
 #[must_use]
 pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
@@ -65,8 +72,8 @@ pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
     machine("simulator", scheduler, model, simulator)
 }
 
-/// All variants of weak loopback: lanes that keep no order, lanes that keep all, and mapped memory
-/// on weak CPUs. Together they show every outcome that the model allows.
+/// All variants of weak loopback: lanes that keep no order, lanes that keep all, lanes as of NICs that place writes out
+/// of order, and mapped memory on weak CPUs. Together they show every outcome that the model allows.
 #[must_use]
 pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
     let in_order = Settings {
@@ -76,6 +83,7 @@ pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
     vec![
         lanes("weak(loopback)", pes, model, Settings::worst(0)),
         lanes("weak(loopback), lanes in order", pes, model, in_order),
+        reordering(pes, model),
         mapped(pes, model),
     ]
 }

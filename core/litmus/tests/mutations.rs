@@ -95,6 +95,25 @@ fn each_order_that_is_left_out_is_noticed() {
     });
 }
 
+/// The flushes of a lane whose target places writes out of order: that writes are ordered before atomics hides none of
+/// them.
+#[test]
+fn each_flush_of_a_nic_that_places_writes_out_of_order_is_noticed_when_missing() {
+    let flushes = [
+        FenceSite::FenceLane,
+        FenceSite::QuietLane,
+        FenceSite::ReadLane,
+    ];
+    two_at_once(flushes.to_vec(), |inserted| {
+        let noticed = notices(Some(inserted), machines::reordering, |_| true);
+        println!("{inserted:?}: {noticed:?}");
+        assert!(
+            noticed.is_some(),
+            "nothing notices that {inserted:?} is missing"
+        );
+    });
+}
+
 /// Each call by itself, whatever other programs notice.
 #[test]
 fn calls_that_synchronise_notice_that_their_own_order_is_missing() {

@@ -76,8 +76,12 @@ impl TinyInbox {
             if shared.lost.contains(&pe) {
                 return Ok(());
             }
-            let word = |at: Remote| find(&shared, pe, at, "an answer", (8, 8));
-            (word(reply.to)?, word(reply.done)?)
+            let number = Remote {
+                offset: reply.to.offset + 8,
+                ..reply.to
+            };
+            let word = |at: Remote, align| find(&shared, pe, at, "an answer", (8, align));
+            (word(reply.to, Reply::BYTES)?, word(number, 8)?)
         };
         sender.take_reply_of(self.me, || {
             write(&to, reply.value);

@@ -15,8 +15,8 @@
 /// }
 ///
 /// impl Domain for Unmapped {
-///     forward!(accept, address, capabilities, guarantees, import, inbox, lane, make_visible => inner);
-///     forward!(peer_lost, register, register_local, schedule, shutdown, wants_descriptor => inner);
+///     forward!(accept, address, capabilities, explain, guarantees, guarantees_towards => inner);
+///     forward!(import, inbox, lane, make_visible, peer_lost, register, register_local, schedule, shutdown, wants_descriptor => inner);
 ///
 ///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
 ///         match self.inner.reach(peer, kind) {
@@ -48,6 +48,20 @@ macro_rules! forward {
     (@guarantees [$($to:tt)+]) => {
         fn guarantees(&self, kind: $crate::MemoryKind) -> Option<$crate::Guarantees> {
             self.$($to)+.guarantees(kind)
+        }
+    };
+    (@guarantees_towards [$($to:tt)+]) => {
+        fn guarantees_towards(
+            &self,
+            peer: &$crate::Peer,
+            kind: $crate::MemoryKind,
+        ) -> Option<$crate::Guarantees> {
+            self.$($to)+.guarantees_towards(peer, kind)
+        }
+    };
+    (@explain [$($to:tt)+]) => {
+        fn explain(&self, peer: &$crate::Peer) -> Option<String> {
+            self.$($to)+.explain(peer)
         }
     };
     (@address [$($to:tt)+]) => {

@@ -62,4 +62,24 @@ impl Guarantees {
         completion: Completion::SourceReusable,
         gpu_flush: GpuFlush::None,
     };
+
+    /// The promises that both make.
+    #[must_use]
+    pub fn both(self, other: Guarantees) -> Guarantees {
+        Guarantees {
+            put_put: self.put_put && other.put_put,
+            put_atomic: self.put_atomic && other.put_atomic,
+            atomic_put: self.atomic_put && other.atomic_put,
+            atomic_atomic: self.atomic_atomic && other.atomic_atomic,
+            put_message: self.put_message && other.put_message,
+            put_get: self.put_get && other.put_get,
+            get_get: self.get_get && other.get_get,
+            across_lanes: self.across_lanes && other.across_lanes,
+            completion: self.completion.min(other.completion),
+            gpu_flush: match (self.gpu_flush, other.gpu_flush) {
+                (GpuFlush::None, GpuFlush::None) => GpuFlush::None,
+                _ => GpuFlush::Target,
+            },
+        }
+    }
 }

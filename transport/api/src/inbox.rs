@@ -7,18 +7,21 @@ use crate::error::Result;
 use crate::op::Remote;
 use crate::pe::Pe;
 
-/// The reply to a message: two aligned words of 8 bytes, for a region that the sender has exported to
-/// this PE.
+/// The reply to a message: two adjacent words of 8 bytes, the value and then the number, at a multiple of 16 bytes in
+/// a region that the sender has exported to this PE. A sender that sees the number sees the value (as M22).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The address of the value.
+    /// The address of the value. The number lies behind it.
     pub to: Remote,
     /// The value.
     pub value: u64,
-    /// The address of the number. A sender that sees the number there sees the value (as M22).
-    pub done: Remote,
     /// The number by which the sender recognises that its message was served.
     pub number: u64,
+}
+
+impl Reply {
+    /// Bytes of both words, and the alignment of the first.
+    pub const BYTES: u64 = 16;
 }
 
 /// The inbox of a PE. One owner at a time.

@@ -98,6 +98,18 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// while the domain lives.
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees>;
 
+    /// Its guarantees about memory of this kind at one peer, where they depend on the peer's device. Constant
+    /// while the domain lives. By default those of [`guarantees`](Self::guarantees).
+    fn guarantees_towards(&self, _peer: &Peer, kind: MemoryKind) -> Option<Guarantees> {
+        self.guarantees(kind)
+    }
+
+    /// The facts about the devices at both ends on which the guarantees towards a peer stand, with their price,
+    /// in words for `oxshmem info`; none where nothing depends on a device.
+    fn explain(&self, _peer: &Peer) -> Option<String> {
+        None
+    }
+
     /// The address of this domain for peers' domains, as bytes.
     fn address(&self) -> Vec<u8>;
 

@@ -36,7 +36,17 @@ impl Drop for Pages {
 }
 
 impl Arena {
+    /// Pages for the local side of requests.
     pub(crate) fn new(domain: &Arc<ProtectionDomain>, len: usize) -> Result<Arena> {
+        Arena::with(domain, len, Access::LocalWrite)
+    }
+
+    /// Pages that are accessed in this way.
+    pub(crate) fn with(
+        domain: &Arc<ProtectionDomain>,
+        len: usize,
+        allowed: Access,
+    ) -> Result<Arena> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping, which replaces none.
@@ -53,9 +63,8 @@ impl Arena {
         let pages = Pages { base, len };
         // SAFETY: the pages live as long as the arena, in which the registration comes first, and
         // are accessed through raw pointers alone.
-        let region =
-            unsafe { MemoryRegion::register(domain, base.as_ptr(), len, Access::LocalWrite) }
-                .map_err(|error| refused(MemoryKind::Host, len, &error))?;
+        let region = unsafe { MemoryRegion::register(domain, base.as_ptr(), len, allowed) }
+            .map_err(|error| refused(MemoryKind::Host, len, &error))?;
         Ok(Arena { region, pages })
     }
 
@@ -68,5 +77,9 @@ impl Arena {
 
     pub(crate) fn lkey(&self) -> u32 {
         self.region.lkey()
+    }
+
+    pub(crate) fn rkey(&self) -> u32 {
+        self.region.rkey()
     }
 }

@@ -23,13 +23,12 @@ use crate::remote_region::{Imported, MOST_REGIONS};
 use crate::responder::Responder;
 use crate::settings::Settings;
 use crate::statistics::Totals;
-use crate::wire::{Address, Key};
+use crate::wire::{Address, Key, TargetProperties};
 
 /// One PE's domain on one port.
 #[derive(Debug)]
 pub(crate) struct VerbsDomain {
     capabilities: Capabilities,
-    guarantees: Guarantees,
     gpu: DomainGpu,
     /// Whether there was ever a lane from or to this PE: else no NIC has written here.
     used: AtomicBool,
@@ -38,8 +37,9 @@ pub(crate) struct VerbsDomain {
     port_state: Arc<PortState>,
 }
 
-/// The capabilities of a device. `gpu`: whether it reaches GPU memory.
-fn capabilities(port: &Port, settings: &Settings, gpu: bool) -> Capabilities {
+/// The capabilities of a device. `gpu`: whether it reaches GPU memory; `in_order`: whether devices of its kind place
+/// writes in order.
+fn capabilities(port: &Port, settings: &Settings, gpu: bool, in_order: bool) -> Capabilities {
     let max = u64::from(port.attributes.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
     let (nic, cpu) = (AtomicLevel::Nic, AtomicLevel::Cpu);
     let changing = match port.limits.atomics {
@@ -59,6 +59,8 @@ fn capabilities(port: &Port, settings: &Settings, gpu: bool) -> Capabilities {
         get: limits(0),
         put_signal: match changing {
             AtomicLevel::None => SignalSupport::None,
+            // Such a device has no fence that holds the signal back.
+            _ if port.software && !in_order => SignalSupport::None,
             level => SignalSupport::Native(level),
         },
         // An aligned word is read and written whole, so as a CPU does it.
@@ -81,19 +83,21 @@ fn capabilities(port: &Port, settings: &Settings, gpu: bool) -> Capabilities {
     }
 }
 
-/// The order that a reliable connection keeps. `relaxed`: writes may pass each other on the way to memory.
-fn guarantees(relaxed: bool) -> Guarantees {
+/// The order that a reliable connection keeps. `relaxed`: writes may pass each other on the way to memory; `in_order`:
+/// whether the target's device places writes in the order sent.
+fn guarantees(relaxed: bool, in_order: bool) -> Guarantees {
     Guarantees {
-        put_put: !relaxed,
-        // Only a relaxed write passes a write before it.
+        put_put: in_order && !relaxed,
+        // Only a write passes a write before it; the lane has those follow that stand for atomics.
         put_atomic: true,
         // A responder may perform a write before an atomic that was sent before it.
         atomic_put: false,
         // By the fence that the lane sets where the hardware would not keep it.
         atomic_atomic: true,
         put_message: true,
-        put_get: true,
-        get_get: true,
+        // A target that places out of order may serve a read before a write.
+        put_get: in_order,
+        get_get: in_order,
         across_lanes: false,
         completion: Completion::Accepted,
         gpu_flush: GpuFlush::None,
@@ -103,10 +107,10 @@ fn guarantees(relaxed: bool) -> Guarantees {
 /// The guarantees towards GPU memory. The PCIe bus keeps the order of writes to one device only. No order
 /// is promised between a write to the GPU and one to host memory, in either direction; a promise for both
 /// kinds would mean that to the core. A [flush](oxshmem_transport::Op::Flush) reads both.
-fn guarantees_on_gpu(flush: bool) -> Guarantees {
+fn guarantees_on_gpu(flush: bool, in_order: bool) -> Guarantees {
     Guarantees {
-        put_get: true,
-        get_get: true,
+        put_get: in_order,
+        get_get: in_order,
         completion: Completion::Accepted,
         gpu_flush: if flush {
             GpuFlush::Target
@@ -115,6 +119,26 @@ fn guarantees_on_gpu(flush: bool) -> Guarantees {
         },
         ..Guarantees::NONE
     }
+}
+
+/// Whether this side can hold its signals back where the target does not, if it offers puts-with-signal.
+fn signals_are_ordered(
+    has_signals: bool,
+    software: bool,
+    target: TargetProperties,
+) -> Result<(), String> {
+    if target.placement.in_order() || !has_signals || !software && target.has_atomics {
+        return Ok(());
+    }
+    let why = if target.has_atomics {
+        "this PE's software device has no fences"
+    } else {
+        "its NIC has no atomics, and this PE's has"
+    };
+    Err(format!(
+        "its NIC may place writes out of order, and {why}, so that no signal could be held behind its data: \
+         set OXSHMEM_VERBS_IN_ORDER=off on all hosts, or use NICs of one kind"
+    ))
 }
 
 impl VerbsDomain {
@@ -128,9 +152,9 @@ impl VerbsDomain {
         let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
         let gpu = DomainGpu::of(gpu, &port_state);
         let (port, settings) = (&port_state.port, &port_state.settings);
+        let in_order = port_state.placement.in_order();
         Ok(VerbsDomain {
-            capabilities: capabilities(port, settings, gpu.direct().is_ok()),
-            guarantees: guarantees(port.relaxed),
+            capabilities: capabilities(port, settings, gpu.direct().is_ok(), in_order),
             gpu,
             used: AtomicBool::new(false),
             numbers: RegionNumbers::default(),
@@ -166,7 +190,21 @@ impl VerbsDomain {
         }
         let here = self.port_state.port.address();
         path(&here, &address.port, self.port_state.route_needed())?;
+        let has_signals = self.capabilities.put_signal != SignalSupport::None;
+        signals_are_ordered(has_signals, self.port_state.port.software, address.target)?;
         Ok(address)
+    }
+
+    /// The guarantees towards targets that place writes in order, or not.
+    fn guarantees_if(&self, kind: MemoryKind, in_order: bool) -> Option<Guarantees> {
+        match kind {
+            MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed, in_order)),
+            MemoryKind::Cuda => {
+                let direct = self.gpu.direct().ok()?;
+                Some(guarantees_on_gpu(direct.needs_flush(), in_order))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -176,20 +214,26 @@ impl Domain for VerbsDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        match kind {
-            MemoryKind::Host => Some(self.guarantees),
-            MemoryKind::Cuda => {
-                let direct = self.gpu.direct().ok()?;
-                Some(guarantees_on_gpu(direct.needs_flush()))
-            }
-            _ => None,
+        self.guarantees_if(kind, self.port_state.placement.in_order())
+    }
+
+    fn guarantees_towards(&self, peer: &Peer, kind: MemoryKind) -> Option<Guarantees> {
+        match self.judge(peer) {
+            Ok(address) => self.guarantees_if(kind, address.target.placement.in_order()),
+            Err(_) => self.guarantees(kind),
         }
+    }
+
+    fn explain(&self, peer: &Peer) -> Option<String> {
+        let address = self.judge(peer).ok()?;
+        Some(address.target.placement.explain())
     }
 
     fn address(&self) -> Vec<u8> {
         let address = Address {
             pe: self.port_state.published.job.me.0,
             port: self.port_state.port.address(),
+            target: self.port_state.target_properties(),
             gpu: self.gpu.support(),
         };
         address.to_bytes()
@@ -328,6 +372,49 @@ impl Domain for VerbsDomain {
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(responder) = &*responder {
             responder.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::Placement;
+
+    #[test]
+    fn m17_only_targets_that_place_writes_in_order_get_the_promises_that_stand_on_it() {
+        let (kept, lost) = (guarantees(false, true), guarantees(false, false));
+        assert!(kept.put_put && kept.put_get && kept.get_get);
+        assert!(!lost.put_put && !lost.put_get && !lost.get_get);
+        // An atomic and a message wait for the writes before them.
+        assert!(lost.put_atomic && lost.put_message);
+        assert!(!guarantees(true, true).put_put, "relaxed writes");
+        for flush in [false, true] {
+            assert!(guarantees_on_gpu(flush, true).put_get);
+            assert!(!guarantees_on_gpu(flush, false).put_get);
+        }
+    }
+
+    #[test]
+    fn m22_a_target_whose_order_no_signal_could_keep_is_refused_with_the_setting() {
+        let target = |placement, has_atomics| TargetProperties {
+            placement,
+            has_atomics,
+        };
+        let reorders = target(Placement::DeviceOutOfOrder, true);
+        let without_atomics = target(Placement::NotAnswered, false);
+        let keeps = target(Placement::Driver, false);
+        for software in [false, true] {
+            assert_eq!(signals_are_ordered(true, software, keeps), Ok(()));
+            assert_eq!(
+                signals_are_ordered(false, software, without_atomics),
+                Ok(())
+            );
+        }
+        assert_eq!(signals_are_ordered(true, false, reorders), Ok(()));
+        for (software, target) in [(true, reorders), (false, without_atomics)] {
+            let why = signals_are_ordered(true, software, target).unwrap_err();
+            assert!(why.contains("OXSHMEM_VERBS_IN_ORDER=off"), "{why}");
         }
     }
 }

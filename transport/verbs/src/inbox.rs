@@ -1,7 +1,7 @@
 //! The inbox of a PE: the messages that arrive, and the replies to them.
 //!
-//! A reply is two writes on the queue pair that its message arrived by: value, then number. They are posted at
-//! once where there are credits, else as soon as earlier ones have completed.
+//! A reply is one write of two words on the queue pair that its message arrived by. It is posted at
+//! once where there is a credit, else as soon as earlier ones have completed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::ibv::Completion;
 use crate::ibv::result::failed;
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::EVENTS;
-use crate::remote_region::{RemoteAddress, find_word};
-use crate::responder::{BATCH, Message, Responder, ResponderQueuePair};
+use crate::remote_region::{RemoteAddress, find_aligned};
+use crate::responder::{BATCH, Message, ReplyWords, Responder, ResponderQueuePair};
 
-/// The writes of a reply: value and number, each with its address, which was checked.
-type ReplyWrites = [(RemoteAddress, u64); 2];
+/// The write of a reply: its words, and their address, which was checked.
+type ReplyWrite = (RemoteAddress, ReplyWords);
 
 /// The replies that wait for one queue pair.
 #[derive(Debug)]
 struct PendingReplies {
     pair: Arc<ResponderQueuePair>,
-    waiting: VecDeque<ReplyWrites>,
+    waiting: VecDeque<ReplyWrite>,
 }
 
 impl PendingReplies {
@@ -135,7 +135,7 @@ impl VerbsInbox {
                 };
                 if completion.succeeded() {
                     replies.pair.reply_completed();
-                    self.cq_credits += 2;
+                    self.cq_credits += 1;
                 } else {
                     let pair = Arc::clone(&replies.pair);
                     tracing::debug!(pe = %pair.pe, status = completion.status(),
@@ -163,14 +163,14 @@ impl VerbsInbox {
 
     /// Sends the replies that wait for one queue pair, as far as there are credits.
     fn send(&mut self, serial: u64) {
-        while self.cq_credits >= 2
+        while self.cq_credits > 0
             && let Some(replies) = self.pending.get_mut(&serial)
             && replies.pair.has_credit()
-            && let Some(writes) = replies.waiting.pop_front()
+            && let Some((to, words)) = replies.waiting.pop_front()
         {
             self.waiting -= 1;
-            if replies.pair.post(writes) {
-                self.cq_credits -= 2;
+            if replies.pair.post(to, words) {
+                self.cq_credits -= 1;
             } else {
                 let pair = Arc::clone(&replies.pair);
                 tracing::warn!(pe = %pair.pe, "an answer could not be posted");
@@ -179,13 +179,13 @@ impl VerbsInbox {
         }
     }
 
-    /// The writes of a reply, or the error in its addresses.
-    fn writes_of(&self, pe: Pe, reply: &Reply) -> Result<ReplyWrites> {
+    /// The write of a reply, or the error in its address.
+    fn write_of(&self, pe: Pe, reply: &Reply) -> Result<ReplyWrite> {
         let regions = self.state.imported.get(pe.index());
         let regions = regions.map_or(&[][..], |regions| &regions[..]);
-        let word = |at| find_word(regions, pe, at, "an answer").map_err(|error| *error);
-        let value = (word(reply.to)?, reply.value);
-        Ok([value, (word(reply.done)?, reply.number)])
+        let to = find_aligned(regions, pe, reply.to, Reply::BYTES, "an answer");
+        let to = to.map_err(|error| *error)?;
+        Ok((to, [reply.value, reply.number]))
     }
 
     /// Takes messages from the responder, if none is left here.
@@ -228,12 +228,12 @@ impl VerbsInbox {
             let Some(reply) = handler(pair.pe, bytes) else {
                 continue;
             };
-            match self.writes_of(pair.pe, &reply) {
-                Ok(writes) => {
+            match self.write_of(pair.pe, &reply) {
+                Ok(write) => {
                     let serial = pair.serial;
                     let replies = self.pending.entry(serial);
                     let replies = replies.or_insert_with(|| PendingReplies::new(pair));
-                    replies.waiting.push_back(writes);
+                    replies.waiting.push_back(write);
                     self.waiting += 1;
                     self.send(serial);
                 }

@@ -23,6 +23,7 @@ mod disconnect;
 mod send_mode;
 mod send_queue;
 mod wqe_builder;
+mod write_order;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,7 +39,6 @@ use self::connection::{Connection, ConnectionState};
 use self::send_queue::WorkRequest;
 use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
 use crate::completion_error::{CompletionError, LocalPort};
-use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::limits::NAME;
 use crate::port_state::{EVENTS, PortState, REQUESTS_PER_OPERATION, operation_depth};
@@ -125,7 +125,7 @@ impl VerbsLane {
             window: if port.software { WINDOW } else { u64::MAX },
             software: port.software,
             max_transfer: u64::from(port.attributes.largest_message).min(1 << 30),
-            has_atomics: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
+            has_atomics: port_state.has_atomics(),
             unsignaled: Vec::with_capacity(size as usize),
             wants_signal: false,
             idle: 0,
@@ -455,9 +455,9 @@ impl Lane for VerbsLane {
             let op = &ops[posted + staged];
             let free = requester.send_queue.free().min(self.cq_credits);
             let long = requester.send_queue.bytes() >= self.window;
-            if in_flight >= u64::from(self.depth) || free <= REQUESTS_PER_OPERATION || long {
+            if in_flight >= u64::from(self.depth) || free < MAX_REQUESTS as u32 || long {
                 // Unsignaled requests towards others may hold the missing credits.
-                self.is_blocked |= self.cq_credits <= REQUESTS_PER_OPERATION;
+                self.is_blocked |= self.cq_credits < MAX_REQUESTS as u32;
                 stop = Some(None);
                 break;
             }

@@ -26,11 +26,14 @@
 //!
 //! # Order
 //!
-//! A reliable connection performs writes, and all that follows a write, in the order sent. Where writes
-//! may pass each other on the PCIe bus (`OXSHMEM_VERBS_RELAXED_ORDERING`), only puts do: signals,
-//! atomics and flushes go through a second registration of the same memory that forbids it. A
-//! [flush](oxshmem_transport::Op::Flush) reads one byte there: earlier writes are in memory when that read
-//! completes.
+//! A reliable connection performs atomics and messages after the writes sent before them. Whether it also places writes
+//! in the order sent depends on the target's device, which says so in its address (`OXSHMEM_VERBS_IN_ORDER`).
+//! Where it does, a [flush](oxshmem_transport::Op::Flush) reads one byte: earlier writes are in memory when that read
+//! completes. Where it does not, a flush is an atomic on a word of the target's domain, and a signal that is set waits
+//! at the NIC for such an atomic.
+//!
+//! Where writes may pass each other on the PCIe bus (`OXSHMEM_VERBS_RELAXED_ORDERING`), only puts do: signals,
+//! atomics and flushes go through a second registration of the same memory that forbids it.
 //!
 //! # Words
 //!
@@ -62,6 +65,7 @@ mod ibv;
 mod inbox;
 mod lane;
 mod limits;
+mod placement;
 mod port;
 mod port_state;
 mod region;

@@ -8,11 +8,16 @@ use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Job, Pe, Result};
 
 use crate::domain_state::PublishedState;
-use crate::ibv::{ConnectAttributes, Event, ProtectionDomain};
+use crate::ibv::sys::ibv_atomic_cap;
+use crate::ibv::{
+    CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
+};
 use crate::limits::NAME;
-use crate::port::{Path, Port};
+use crate::placement::{Placement, may_reorder};
+use crate::port::{Path, Port, path};
 use crate::settings::Settings;
 use crate::statistics::Totals;
+use crate::wire::TargetProperties;
 
 /// Requests of one operation: the head of a put, the rest, a signal.
 pub(crate) const REQUESTS_PER_OPERATION: u32 = 3;
@@ -30,6 +35,8 @@ pub(crate) struct PortState {
     pub(crate) settings: Settings,
     pub(crate) published: PublishedState,
     pub(crate) totals: Arc<Totals>,
+    /// The order in which this device places writes that arrive.
+    pub(crate) placement: Placement,
     nonce: AtomicU64,
     /// Numbers of queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
@@ -46,7 +53,8 @@ impl PortState {
         totals: Arc<Totals>,
     ) -> Result<PortState> {
         let start = RandomState::new().build_hasher().finish();
-        Ok(PortState {
+        let mut port_state = PortState {
+            placement: Placement::NotAnswered,
             protection_domain: Arc::new(ProtectionDomain::new(&port.context)?),
             port,
             settings,
@@ -56,7 +64,67 @@ impl PortState {
             failed_pairs: SegQueue::new(),
             is_down: AtomicBool::new(false),
             inbox_taken: AtomicBool::new(false),
-        })
+        };
+        port_state.placement = port_state.decide_placement();
+        Ok(port_state)
+    }
+
+    fn decide_placement(&self) -> Placement {
+        let (name, limits) = (self.port.context.name(), self.port.limits);
+        let may_reorder = !self.port.software && may_reorder(name, limits.vendor, limits.part);
+        let ask = || match self.asked_for_order() {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::warn!(port = %self.port.name(), %error, "the device's order of writes \
+                     cannot be asked for");
+                None
+            }
+        };
+        Placement::decide(self.settings.in_order, may_reorder, ask)
+    }
+
+    /// The device's answer, which it gives for a connected queue pair only.
+    fn asked_for_order(&self) -> Result<Option<bool>> {
+        let queue = Arc::new(CompletionQueue::new(&self.port.context, 4, None)?);
+        Ok(self.pair_with_itself(&queue)?.data_in_order())
+    }
+
+    /// A queue pair of two requests that is connected with itself.
+    pub(crate) fn pair_with_itself(&self, queue: &Arc<CompletionQueue>) -> Result<QueuePair> {
+        let port = &self.port;
+        let sizes = QueueSizes {
+            depth: 2,
+            inline: 0,
+            max_pairs: port.limits.queue_pairs,
+        };
+        let pair = QueuePair::new(&self.protection_domain, queue, queue, None, sizes)?;
+        pair.prepare(port.number, port.partition)?;
+        let here = port.address();
+        let unavailable = |why| Error::Unavailable {
+            transport: NAME,
+            why,
+        };
+        let path = path(&here, &here, self.route_needed()).map_err(unavailable)?;
+        let sequence = (self.next_nonce() >> 40) as u32;
+        let (number, sequences) = (pair.number(), (sequence, sequence));
+        let attributes = self
+            .connect_attributes(&path, here.lid, number, sequences, (1, 1))
+            .map_err(unavailable)?;
+        pair.connect(&attributes)?;
+        Ok(pair)
+    }
+
+    /// Whether the device performs atomics that change a word.
+    pub(crate) fn has_atomics(&self) -> bool {
+        self.port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE
+    }
+
+    /// The properties of this device as a target.
+    pub(crate) fn target_properties(&self) -> TargetProperties {
+        TargetProperties {
+            placement: self.placement,
+            has_atomics: self.has_atomics(),
+        }
     }
 
     /// Handles the device's asynchronous events. A port that goes down may come back before the retries

@@ -91,14 +91,26 @@ pub(crate) fn find_word(
     at: Remote,
     what: &'static str,
 ) -> Result<RemoteAddress, BoxedError> {
-    if !at.offset.is_multiple_of(8) {
-        return Err(misaligned(what, at.offset));
+    find_aligned(regions, pe, at, 8, what)
+}
+
+/// The address of a few bytes in a region of `pe`, at a multiple of their number.
+#[inline]
+pub(crate) fn find_aligned(
+    regions: &[Option<Imported>],
+    pe: Pe,
+    at: Remote,
+    bytes: u64,
+    what: &'static str,
+) -> Result<RemoteAddress, BoxedError> {
+    if !at.offset.is_multiple_of(bytes) {
+        return Err(misaligned(what, at.offset, bytes));
     }
-    let found = find(regions, pe, at, 8)?;
-    if found.addr.is_multiple_of(8) {
+    let found = find(regions, pe, at, bytes)?;
+    if found.addr.is_multiple_of(bytes) {
         Ok(found)
     } else {
-        Err(misaligned(what, at.offset))
+        Err(misaligned(what, at.offset, bytes))
     }
 }
 
@@ -117,12 +129,12 @@ fn unknown(pe: Pe, region: RegionId) -> BoxedError {
 }
 
 #[cold]
-fn misaligned(what: &'static str, offset: u64) -> BoxedError {
+fn misaligned(what: &'static str, offset: u64, align: u64) -> BoxedError {
     Box::new(Error::Misaligned {
         transport: NAME,
         what,
         offset,
-        align: 8,
+        align,
     })
 }
 
@@ -192,5 +204,12 @@ mod tests {
         );
         let odd = [Some(region(0x1004, 64))];
         assert!(find_word(&odd, Pe(1), at(0, 8), "a word").is_err());
+        // An answer's two words must not lie in two lines.
+        assert!(find_aligned(&even, Pe(1), at(0, 16), 16, "an answer").is_ok());
+        let error = find_aligned(&even, Pe(1), at(0, 8), 16, "an answer").unwrap_err();
+        assert!(
+            matches!(*error, Error::Misaligned { align: 16, .. }),
+            "{error}"
+        );
     }
 }

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Pe, Result};
 
-pub(crate) use self::queue_pair::ResponderQueuePair;
+pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair};
 use crate::arena::Arena;
 use crate::ibv::result::failed;
-use crate::ibv::{Channel, Completion, CompletionQueue, SharedReceiveQueue};
+use crate::ibv::{Access, Channel, Completion, CompletionQueue, SharedReceiveQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
-use crate::wire::Endpoint;
+use crate::wire::{Endpoint, FlushWord, TargetOrder};
 
 /// Receive buffers: as many messages may wait for the inbox.
 const BUFFERS: u32 = 1024;
@@ -27,6 +27,9 @@ pub(crate) const BATCH: usize = 32;
 
 /// Polls of the completion queue before a queue pair ends.
 const FINAL_POLLS: u32 = 2;
+
+/// Words for barriers, dealt out to the queue pairs in turn: atomics on one word wait for each other.
+const FLUSH_WORDS: u64 = 512;
 
 /// A received message, or the disconnect of a lane, in its receive buffer.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ pub(crate) struct Responder {
     pub(crate) channel: Arc<Channel>,
     buffers: Arc<SharedReceiveQueue>,
     arena: Arena,
+    /// Words for barriers, where writes are placed in any order and the device has atomics.
+    flush_words: Option<Arena>,
     doorbell: OwnedFd,
     pub(crate) port_state: Arc<PortState>,
 }
@@ -69,6 +74,11 @@ impl Responder {
             count,
         )?);
         let arena = Arena::new(&port_state.protection_domain, count as usize * MESSAGE)?;
+        let has_words = !port_state.placement.in_order() && port_state.has_atomics();
+        let flush_words = has_words.then(|| {
+            let bytes = FLUSH_WORDS as usize * size_of::<u64>();
+            Arena::with(&port_state.protection_domain, bytes, Access::Remote)
+        });
         let entries = |wanted: u32| wanted.min(limits.completions).max(1);
         let receive = CompletionQueue::new(context, entries(count + 64), Some(&channel))?;
         let send = CompletionQueue::new(context, entries(4096), None)?;
@@ -88,6 +98,7 @@ impl Responder {
             channel,
             buffers,
             arena,
+            flush_words: flush_words.transpose()?,
             // SAFETY: a descriptor that the call made, owned from here on.
             doorbell: unsafe { OwnedFd::from_raw_fd(doorbell) },
             port_state: Arc::clone(port_state),
@@ -319,14 +330,25 @@ impl Responder {
     }
 
     fn make(&self, pe: Pe, endpoint: Endpoint, serial: u64) -> Result<ResponderQueuePair> {
+        let word = self.flush_words.as_ref().map(|arena| FlushWord {
+            addr: arena
+                .at((serial % FLUSH_WORDS) as usize * size_of::<u64>())
+                .addr() as u64,
+            rkey: arena.rkey(),
+        });
+        let order = TargetOrder {
+            in_order: self.port_state.placement.in_order(),
+            flush_word: word,
+        };
         let queues = (&self.send, &self.receive);
+        let buffers = &self.buffers;
         ResponderQueuePair::new(
             &self.port_state,
             queues,
-            &self.buffers,
-            pe,
-            endpoint,
+            buffers,
+            (pe, endpoint),
             serial,
+            order,
         )
     }
 

@@ -86,6 +86,11 @@ pub const VARIABLES: &[Variable] = &[
         "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush (auto, on, off)",
     ),
     variable(
+        "OXSHMEM_VERBS_IN_ORDER",
+        "auto: as the device says; NVIDIA's that does not say: off; others: on",
+        "whether this NIC places writes in the order sent; if not, fences flush and signals wait a round trip (auto, on, off)",
+    ),
+    variable(
         "OXSHMEM_VERBS_GPUDIRECT",
         "auto: as a dma-buf, else by peermem, else not",
         "how the NIC reaches the GPU heap; where it does not, transfers are staged in host memory (auto, dma-buf, peermem, off)",
@@ -159,6 +164,8 @@ pub struct Settings {
     pub bounce: usize,
     /// `OXSHMEM_VERBS_RELAXED_ORDERING`.
     pub relaxed_ordering: Choice,
+    /// `OXSHMEM_VERBS_IN_ORDER`.
+    pub in_order: Choice,
     /// `OXSHMEM_VERBS_GPUDIRECT`.
     pub gpudirect: GpuDirect,
 }
@@ -180,6 +187,7 @@ impl Default for Settings {
             inline: 220,
             bounce: 1 << 20,
             relaxed_ordering: Choice::Auto,
+            in_order: Choice::Auto,
             gpudirect: GpuDirect::Auto,
         }
     }
@@ -252,15 +260,11 @@ impl Settings {
                 .number("OXSHMEM_VERBS_BOUNCE", 256 << 10, 1 << 30)?
                 .map_or(default.bounce, |n| n as usize),
             relaxed_ordering: source
-                .word(
-                    "OXSHMEM_VERBS_RELAXED_ORDERING",
-                    &[
-                        ("auto", Choice::Auto),
-                        ("on", Choice::On),
-                        ("off", Choice::Off),
-                    ],
-                )?
+                .word("OXSHMEM_VERBS_RELAXED_ORDERING", CHOICES)?
                 .unwrap_or(default.relaxed_ordering),
+            in_order: source
+                .word("OXSHMEM_VERBS_IN_ORDER", CHOICES)?
+                .unwrap_or(default.in_order),
             gpudirect: source
                 .word(
                     "OXSHMEM_VERBS_GPUDIRECT",
@@ -275,6 +279,13 @@ impl Settings {
         })
     }
 }
+
+/// The words of a [`Choice`].
+const CHOICES: &[(&str, Choice)] = &[
+    ("auto", Choice::Auto),
+    ("on", Choice::On),
+    ("off", Choice::Off),
+];
 
 struct Source<'a>(&'a dyn Fn(&str) -> Option<String>);
 
@@ -405,6 +416,9 @@ mod tests {
         assert_eq!(pkey("3"), Partition::Index(3));
         let relaxed = with("OXSHMEM_VERBS_RELAXED_ORDERING", "off").unwrap();
         assert_eq!(relaxed.relaxed_ordering, Choice::Off);
+        let in_order = |value| with("OXSHMEM_VERBS_IN_ORDER", value).unwrap().in_order;
+        assert_eq!(in_order("off"), Choice::Off);
+        assert_eq!(in_order("on"), Choice::On);
         let gpudirect = |value| with("OXSHMEM_VERBS_GPUDIRECT", value).unwrap().gpudirect;
         assert_eq!(gpudirect("peermem"), GpuDirect::PeerMemory);
         assert_eq!(gpudirect("dma-buf"), GpuDirect::DmaBuf);

@@ -5,9 +5,10 @@
 //! version of oxshmem. The checksum is against accidents, not against an enemy.
 
 use crate::ibv::Gid;
+use crate::placement::Placement;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 4;
 
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1000;
@@ -242,11 +243,36 @@ impl GpuSupport {
     }
 }
 
+/// The properties of a device as the target of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TargetProperties {
+    pub(crate) placement: Placement,
+    /// Whether it performs atomics that change a word.
+    pub(crate) has_atomics: bool,
+}
+
+impl TargetProperties {
+    fn write(self, into: &mut Writer) {
+        into.put(&[self.placement.to_byte(), u8::from(self.has_atomics)]);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Read<TargetProperties> {
+        let number = from.u8()?;
+        let placement = Placement::from_byte(number)
+            .ok_or_else(|| format!("there is no placement order {number}"))?;
+        Ok(TargetProperties {
+            placement,
+            has_atomics: from.flag()?,
+        })
+    }
+}
+
 /// A domain's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) pe: u32,
     pub(crate) port: PortAddress,
+    pub(crate) target: TargetProperties,
     pub(crate) gpu: GpuSupport,
 }
 
@@ -255,16 +281,20 @@ impl Address {
         let mut writer = Writer::new(Tag::Address);
         writer.put(&self.pe.to_le_bytes());
         self.port.write(&mut writer);
+        self.target.write(&mut writer);
         self.gpu.write(&mut writer);
         writer.finish()
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Address> {
         let mut reader = Reader::open(Tag::Address, bytes)?;
-        let pe = reader.u32()?;
-        let port = PortAddress::read(&mut reader)?;
-        let gpu = GpuSupport::read(&mut reader)?;
-        reader.end(Address { pe, port, gpu })
+        let address = Address {
+            pe: reader.u32()?,
+            port: PortAddress::read(&mut reader)?,
+            target: TargetProperties::read(&mut reader)?,
+            gpu: GpuSupport::read(&mut reader)?,
+        };
+        reader.end(address)
     }
 }
 
@@ -359,6 +389,56 @@ impl Endpoint {
     }
 }
 
+/// A word of the responder's domain for atomics that change nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlushWord {
+    pub(crate) addr: u64,
+    pub(crate) rkey: u32,
+}
+
+/// The order of writes at the target of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TargetOrder {
+    /// Whether writes are placed in the order sent.
+    pub(crate) in_order: bool,
+    /// For atomics that come after all writes before them; none where writes are in order, or without atomics.
+    pub(crate) flush_word: Option<FlushWord>,
+}
+
+impl TargetOrder {
+    /// The order of a device that keeps it.
+    pub(crate) const KEPT: TargetOrder = TargetOrder {
+        in_order: true,
+        flush_word: None,
+    };
+
+    fn write(self, into: &mut Writer) {
+        into.put(&[u8::from(self.in_order), u8::from(self.flush_word.is_some())]);
+        if let Some(word) = self.flush_word {
+            into.put(&word.addr.to_le_bytes());
+            into.put(&word.rkey.to_le_bytes());
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Read<TargetOrder> {
+        let (in_order, has_word) = (from.flag()?, from.flag()?);
+        let flush_word = has_word.then(|| {
+            Ok::<_, String>(FlushWord {
+                addr: from.u64()?,
+                rkey: from.u32()?,
+            })
+        });
+        let flush_word = flush_word.transpose()?;
+        if flush_word.is_some_and(|word| !word.addr.is_multiple_of(8)) {
+            return Err("its word for flushes is misaligned".into());
+        }
+        Ok(TargetOrder {
+            in_order,
+            flush_word,
+        })
+    }
+}
+
 /// The reply of the peer's domain to an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointReply {
@@ -374,6 +454,7 @@ pub(crate) struct EndpointReply {
     /// The identifiers of the endpoint and of the responder, which packets carry; none without a global
     /// route.
     pub(crate) route: Option<(Gid, Gid)>,
+    pub(crate) order: TargetOrder,
 }
 
 impl EndpointReply {
@@ -388,6 +469,7 @@ impl EndpointReply {
             None => writer.gids(&[]),
             Some((theirs, ours)) => writer.gids(&[theirs, ours]),
         }
+        self.order.write(&mut writer);
         writer.finish()
     }
 
@@ -405,6 +487,7 @@ impl EndpointReply {
                 [theirs, ours] => Some((theirs, ours)),
                 _ => return Err("a route has two identifiers".into()),
             },
+            order: TargetOrder::read(&mut reader)?,
         };
         if reply.queue_pair >> 24 != 0 || reply.sequence >> 24 != 0 {
             return Err("a queue pair's number or sequence has more than 24 bits".into());

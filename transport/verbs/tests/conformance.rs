@@ -78,6 +78,17 @@ fn relaxed_ordering_conforms() {
     conforms(settings, 2);
 }
 
+/// Whatever the device does, nothing relies on the order in which it places writes.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn without_belief_in_the_order_of_writes_it_conforms() {
+    let settings = Settings {
+        in_order: Choice::Off,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
+
 /// No request carries its data, the queues are as short as they may be.
 #[test]
 #[ignore = "needs two RDMA devices; run in ci/softroce"]

@@ -49,7 +49,26 @@ pub struct Settings {
     pub lose: Option<(Pe, u64)>,
 }
 
+/// The guarantees of a reliable connection whose target's device places the data of writes in any order, and holds
+/// atomics and messages until the writes before them are placed, as NICs with adaptive routing do.
+const OUT_OF_ORDER: Guarantees = Guarantees {
+    put_atomic: true,
+    atomic_atomic: true,
+    put_message: true,
+    completion: Completion::Accepted,
+    ..Guarantees::NONE
+};
+
 impl Settings {
+    /// The target's device places writes out of order.
+    #[must_use]
+    pub const fn out_of_order(seed: u64) -> Self {
+        Settings {
+            guarantees: OUT_OF_ORDER,
+            ..Settings::worst(seed)
+        }
+    }
+
     /// Nothing is promised.
     #[must_use]
     pub const fn worst(seed: u64) -> Self {

@@ -62,6 +62,11 @@ fn what_promises_nothing_passes() {
 }
 
 #[test]
+fn what_places_writes_out_of_order_passes() {
+    passes(&loopback(), 5..7, Settings::out_of_order(0));
+}
+
+#[test]
 fn what_promises_every_order_passes() {
     passes(&loopback(), 3..5, IN_ORDER);
 }

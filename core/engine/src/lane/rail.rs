@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use oxshmem_transport::{
     Capabilities, Completion, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Peer,
@@ -22,7 +22,9 @@ pub struct Rail {
     pub domain: Arc<dyn Domain>,
     /// The domain's capabilities, which are constant.
     pub caps: Capabilities,
-    guarantees: [Guarantees; MemoryKind::ALL.len()],
+    guarantees: GuaranteeSet,
+    /// Those towards each PE, from the wire-up on.
+    towards: OnceLock<PeerGuarantees>,
     /// Whether operations take lanes of it.
     lanes_enabled: AtomicBool,
     // Dropped before the registrations that its operations use.
@@ -34,6 +36,47 @@ pub struct Rail {
     pub gpu: RegisteredHeap,
     /// Whether no operation will use it any more.
     retired: AtomicBool,
+}
+
+/// Guarantees by kind of memory.
+type GuaranteeSet = [Guarantees; MemoryKind::ALL.len()];
+
+/// The guarantees towards each PE. Most jobs have NICs of one kind, so one set: each set is kept once.
+struct PeerGuarantees {
+    sets: Vec<GuaranteeSet>,
+    /// By PE, the index of its set.
+    of: Box<[u8]>,
+}
+
+impl PeerGuarantees {
+    /// From the sets of all PEs. Beyond 256 different sets, a PE gets the promises that all of them make.
+    fn new(all: impl Iterator<Item = GuaranteeSet>) -> Self {
+        let mut sets: Vec<GuaranteeSet> = Vec::new();
+        let index = |set| {
+            let known = sets.iter().position(|known| *known == set);
+            known.unwrap_or_else(|| {
+                sets.push(set);
+                sets.len() - 1
+            })
+        };
+        let of: Vec<usize> = all.map(index).collect();
+        let last = usize::from(u8::MAX);
+        if sets.len() > last {
+            let rest = sets.split_off(last);
+            let weakest = rest
+                .into_iter()
+                .reduce(|one, other| std::array::from_fn(|kind| one[kind].both(other[kind])));
+            sets.extend(weakest);
+        }
+        PeerGuarantees {
+            sets,
+            of: of.into_iter().map(|at| at.min(last) as u8).collect(),
+        }
+    }
+
+    fn towards(&self, pe: usize) -> Option<&GuaranteeSet> {
+        self.sets.get(usize::from(*self.of.get(pe)?))
+    }
 }
 
 /// A lane, and by PE whether it is connected: empty where none need be.
@@ -177,6 +220,7 @@ impl Rail {
             name,
             caps: domain.capabilities().clone(),
             guarantees: MemoryKind::ALL.map(promised),
+            towards: OnceLock::new(),
             domain,
             lanes_enabled: AtomicBool::new(false),
             idle: Mutex::default(),
@@ -247,10 +291,10 @@ impl Rail {
         self.caps.wire_up == WireUp::PerLane
     }
 
-    /// Whether completion means placement for all of these.
-    pub(crate) fn completion_is_placement(&self, ops: OpSet) -> bool {
+    /// Whether completion means placement for all of these operations to a PE.
+    pub(crate) fn completion_is_placement(&self, pe: usize, ops: OpSet) -> bool {
         self.kinds(ops)
-            .all(|kind| self.guarantees(kind).completion == Completion::Placed)
+            .all(|kind| self.guarantees(pe, kind).completion == Completion::Placed)
     }
 
     /// Whether it has registered this PE's GPU heap.
@@ -260,7 +304,7 @@ impl Rail {
 
     /// Whether data that it places in memory of a kind need a flush by the target's GPU (M27).
     pub(crate) fn needs_gpu_flush(&self, kind: MemoryKind) -> bool {
-        self.guarantees(kind).gpu_flush == GpuFlush::Target
+        of_kind(&self.guarantees, kind).gpu_flush == GpuFlush::Target
     }
 
     fn kinds(&self, ops: OpSet) -> impl Iterator<Item = MemoryKind> {
@@ -269,9 +313,82 @@ impl Rail {
             .filter(move |kind| ops.has(OpKind::Put, *kind) || ops.has(OpKind::Atomic, *kind))
     }
 
-    /// Its guarantees for memory of a kind: none, if it does not say.
-    pub fn guarantees(&self, kind: MemoryKind) -> Guarantees {
-        let index = MemoryKind::ALL.iter().position(|known| *known == kind);
-        index.map_or(Guarantees::NONE, |index| self.guarantees[index])
+    /// Its guarantees for memory of a kind at a PE: none, if it does not say.
+    pub fn guarantees(&self, pe: usize, kind: MemoryKind) -> Guarantees {
+        let towards = self.towards.get().and_then(|known| known.towards(pe));
+        of_kind(towards.unwrap_or(&self.guarantees), kind)
+    }
+
+    /// Takes the domain's guarantees towards these PEs, which are all, in order. Only the first call counts.
+    pub fn learn_guarantees(&self, peers: impl Iterator<Item = Peer>) {
+        let towards = |peer: Peer| {
+            MemoryKind::ALL.map(|kind| {
+                let promised = self.domain.guarantees_towards(&peer, kind);
+                promised.unwrap_or(Guarantees::NONE)
+            })
+        };
+        self.towards
+            .get_or_init(|| PeerGuarantees::new(peers.map(towards)));
+    }
+}
+
+fn of_kind(set: &GuaranteeSet, kind: MemoryKind) -> Guarantees {
+    let index = MemoryKind::ALL.iter().position(|known| *known == kind);
+    index.map_or(Guarantees::NONE, |index| set[index])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(put_put: bool, put_get: bool) -> GuaranteeSet {
+        MemoryKind::ALL.map(|_| Guarantees {
+            put_put,
+            put_get,
+            ..Guarantees::NONE
+        })
+    }
+
+    #[test]
+    fn each_pe_has_the_guarantees_of_its_own_device() {
+        let sets = [set(true, true), set(false, true), set(true, true)];
+        let towards = PeerGuarantees::new(sets.into_iter());
+        assert_eq!(towards.sets.len(), 2);
+        let put_put = |pe| towards.towards(pe).map(|set| set[0].put_put);
+        assert_eq!(put_put(0), Some(true));
+        assert_eq!(put_put(1), Some(false));
+        assert_eq!(put_put(2), Some(true));
+        assert_eq!(put_put(3), None);
+    }
+
+    #[test]
+    fn more_different_sets_than_fit_promise_only_the_common_part() {
+        // Bits of a number as promises make 2^9 different sets.
+        let all: Vec<GuaranteeSet> = (0..512_u32)
+            .map(|n| {
+                let bit = |at: u32| n >> at & 1 == 1;
+                MemoryKind::ALL.map(|_| Guarantees {
+                    put_put: bit(0),
+                    put_atomic: bit(1),
+                    atomic_put: bit(2),
+                    atomic_atomic: bit(3),
+                    put_message: bit(4),
+                    put_get: bit(5),
+                    get_get: bit(6),
+                    across_lanes: bit(7),
+                    completion: if bit(8) {
+                        Completion::Placed
+                    } else {
+                        Completion::Accepted
+                    },
+                    gpu_flush: GpuFlush::None,
+                })
+            })
+            .collect();
+        let towards = PeerGuarantees::new(all.iter().copied());
+        for (pe, promised) in all.iter().enumerate() {
+            let known = towards.towards(pe).unwrap();
+            assert_eq!(known[0].both(promised[0]), known[0], "{pe} got more");
+        }
     }
 }

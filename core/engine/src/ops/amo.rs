@@ -53,7 +53,7 @@ impl Worker {
         let AtomicRequest { op, width, .. } = request;
         let caps = &endpoint.caps;
         // A read must see this PE's own puts, as a get does.
-        let reads = op == AtomicOp::Fetch && !endpoint.guarantees(remote.kind).put_atomic;
+        let reads = op == AtomicOp::Fetch && !endpoint.guarantees(pe, remote.kind).put_atomic;
         if reads && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }

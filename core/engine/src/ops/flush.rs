@@ -68,7 +68,7 @@ impl Worker {
         }
         // A message with a reply is done; nothing else is in flight then.
         if !endpoint.only_messages(pe) {
-            if endpoint.completion_is_placement(updates) {
+            if endpoint.completion_is_placement(pe, updates) {
                 endpoint.request_completion(peer.id());
                 let result = self.await_completions(peer, target);
                 self.fail_or_complete(peer, result)?;

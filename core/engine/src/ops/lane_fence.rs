@@ -22,7 +22,7 @@ impl Worker {
                     is_own: pe == self.engine.me,
                     stores_to_mapped,
                 };
-                match fence_plan(input, |kind| endpoint.guarantees(kind)) {
+                match fence_plan(input, |kind| endpoint.guarantees(pe, kind)) {
                     FenceAction::Nothing => {}
                     FenceAction::Flush(site) => {
                         if self.inserts(site) {

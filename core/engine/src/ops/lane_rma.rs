@@ -162,7 +162,8 @@ impl Worker {
     ) -> Result<()> {
         let endpoint = peer.endpoint;
         let (limits, len) = (endpoint.caps.get, destination.len);
-        if !endpoint.guarantees(remote.kind).put_get && self.inserts(FenceSite::ReadLane) {
+        if !endpoint.guarantees(remote.pe, remote.kind).put_get && self.inserts(FenceSite::ReadLane)
+        {
             self.flush(peer)?;
         }
         let (from, rest) = remote.locate(endpoint, 0);
@@ -280,7 +281,7 @@ impl Worker {
         unsafe { self.lane_put(endpoint, remote, source)? };
         let message = matches!(path, AccessPath::Lane(same, word)
             if std::ptr::eq(same, endpoint) && word.atomics == AtomicsBy::TargetCpu);
-        let preserved = message && endpoint.guarantees(remote.kind).put_message;
+        let preserved = message && endpoint.guarantees(remote.pe, remote.kind).put_message;
         if !preserved && self.inserts(FenceSite::SignalLane) {
             self.flush(peer)?;
         }
@@ -386,7 +387,7 @@ impl Worker {
         let (from, rest) = remote.locate(endpoint, 0);
         let into = self.local_whole(endpoint, destination, endpoint.caps.get);
         // A get that has to see earlier puts waits for them.
-        let at_once = endpoint.guarantees(remote.kind).put_get && len <= rest;
+        let at_once = endpoint.guarantees(remote.pe, remote.kind).put_get && len <= rest;
         match into.filter(|_| at_once) {
             Some(into) => {
                 let into = into.local;

@@ -28,6 +28,8 @@ pub struct Candidate<'a> {
     pub reach: Reach,
     /// The atomics by its lane that are exclusive against CPU instructions.
     pub atomics: ByLane,
+    /// The facts on which its guarantees towards the PE stand, where they depend on devices.
+    pub remark: Option<String>,
 }
 
 /// A lane's atomics that are exclusive against CPU instructions (M29).
@@ -144,7 +146,11 @@ pub fn choose<'a>(
         for candidate in &order {
             match judge(candidate, atomics) {
                 Ok((path, how)) => {
-                    answers.push((candidate.name, Cow::Borrowed(how)));
+                    let how = match &candidate.remark {
+                        Some(remark) if !path.is_mapped() => Cow::Owned(format!("{how}; {remark}")),
+                        _ => Cow::Borrowed(how),
+                    };
+                    answers.push((candidate.name, how));
                     return Chosen { path, answers };
                 }
                 Err(why) => answers.push((candidate.name, why)),

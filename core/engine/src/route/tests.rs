@@ -62,6 +62,7 @@ fn candidates(
             standing: Ok(index),
             reach: (transport.reach)(kind, same_host),
             atomics: transport.atomics,
+            remark: None,
         })
         .collect()
 }
@@ -245,4 +246,18 @@ fn rules_about_what_there_is_not_say_what_there_is() {
         let why = check(text).unwrap_err();
         assert!(why.contains(words), "{text}: {why}");
     }
+}
+
+#[test]
+fn the_facts_about_a_lanes_device_are_told_with_the_choice() {
+    let mut from = candidates(&[VERBS], MemoryKind::Host, false);
+    from[0].remark = Some("its NIC places writes in order".into());
+    let (copies, _) = paths(Preference::Nearest, &from);
+    assert!(
+        words(&copies)
+            .iter()
+            .any(|answer| answer.contains("chosen: lane; its NIC places writes in order")),
+        "{:?}",
+        words(&copies)
+    );
 }

@@ -83,6 +83,10 @@ pub(super) fn wire_up(
     heaps: &[RegisteredHeap<'_>],
 ) -> Result<Wireup> {
     let me = bootstrap.rank() as usize;
+    for rail in rails.opened {
+        let peers = cards.iter().enumerate();
+        rail.learn_guarantees(peers.map(|(pe, card)| peer(card, pe, rail.name)));
+    }
     let keys: Vec<Vec<Key>> = exchange(bootstrap, &my_keys(rails.opened, heaps))?;
     let mut importer = Importer {
         me,
@@ -233,16 +237,19 @@ impl RailSet<'_> {
                 standing: Err(unavailable.why.as_str().into()),
                 reach: Reach::Remote,
                 atomics: ByLane::No,
+                remark: None,
             })
         };
         for (index, rail) in self.opened.iter().enumerate() {
             all.extend(refused(index));
-            let reach = rail.domain.reach(&remote.peer(rail.name), heap.kind);
+            let peer = remote.peer(rail.name);
+            let reach = rail.domain.reach(&peer, heap.kind);
             all.push(Candidate {
                 name: rail.name,
                 standing: self.standing((index, rail), &reach, heap, pair, remote),
                 reach,
                 atomics: cpu_atomics(rail.domain.capabilities(), heap.kind),
+                remark: rail.domain.explain(&peer),
             });
         }
         all.extend(refused(self.opened.len()));

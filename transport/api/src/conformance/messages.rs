@@ -159,7 +159,6 @@ pub(super) fn replies(harness: &dyn Harness) -> Found {
             Some(Reply {
                 to: word(VALUE),
                 value: 3 * round,
-                done: word(NUMBER),
                 number: round,
             })
         };
@@ -219,7 +218,6 @@ pub(super) fn many_replies(harness: &dyn Harness) -> Found {
                 Some(Reply {
                     to: place(0),
                     value: number + 1000 * u64::from(pe.0),
-                    done: place(8),
                     number: number + 1,
                 })
             })
@@ -327,7 +325,6 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
         Some(Reply {
             to: word(VALUE),
             value: 7,
-            done: word(NUMBER),
             number: 8,
         })
     };
@@ -373,7 +370,6 @@ pub(super) fn late_replies(harness: &dyn Harness) -> Found {
                 Some(Reply {
                     to: word(VALUE),
                     value: 7,
-                    done: word(NUMBER),
                     number: 8,
                 })
             };

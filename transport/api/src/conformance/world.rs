@@ -104,9 +104,18 @@ impl<'h> World<'h> {
         }
         let domain = &members[0].domain;
         let capabilities = domain.capabilities().clone();
-        let guarantees = domain
-            .guarantees(harness.kind())
+        let kind = harness.kind();
+        let mut guarantees = domain
+            .guarantees(kind)
             .ok_or("no guarantees about the kind of memory that the checks use")?;
+        // Each check relies on one set for all pairs.
+        for (from, to) in members
+            .iter()
+            .flat_map(|m| members.iter().map(move |n| (m, n)))
+        {
+            let towards = from.domain.guarantees_towards(&to.peer, kind);
+            guarantees = guarantees.both(towards.ok_or("no guarantees towards a peer")?);
+        }
         Ok(World {
             harness,
             members,

@@ -6,11 +6,9 @@ use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Memory, Result};
 
-use super::driver::refused;
 use crate::arena::Arena;
-use crate::ibv::{Completion, CompletionQueue, MemoryRegion, QueuePair, QueueSizes};
+use crate::ibv::{Completion, CompletionQueue, MemoryRegion, QueuePair};
 use crate::lane::batch::{Batch, LocalBuffer, Operation, SendRequest};
-use crate::port::path;
 use crate::port_state::PortState;
 
 /// How long a read within one host may take.
@@ -42,25 +40,9 @@ impl ReadBack {
         from: MemoryRegion,
         memory: Memory,
     ) -> Result<ReadBack> {
-        let port = &port_state.port;
-        let queue = Arc::new(CompletionQueue::new(&port.context, 4, None)?);
-        let sizes = QueueSizes {
-            depth: 2,
-            inline: 0,
-            max_pairs: port.limits.queue_pairs,
-        };
-        let pair = QueuePair::new(&port_state.protection_domain, &queue, &queue, None, sizes)?;
-        pair.prepare(port.number, port.partition)?;
-        let here = port.address();
-        let path = path(&here, &here, port_state.route_needed()).map_err(refused)?;
-        let sequence = (port_state.next_nonce() >> 40) as u32;
-        let (number, sequences) = (pair.number(), (sequence, sequence));
-        let attributes = port_state
-            .connect_attributes(&path, here.lid, number, sequences, (1, 1))
-            .map_err(refused)?;
-        pair.connect(&attributes)?;
+        let queue = Arc::new(CompletionQueue::new(&port_state.port.context, 4, None)?);
         Ok(ReadBack(Mutex::new(Loopback {
-            pair,
+            pair: port_state.pair_with_itself(&queue)?,
             queue,
             batch: Batch::new(),
             into: Arena::new(&port_state.protection_domain, 64)?,

@@ -156,6 +156,8 @@ pub(crate) struct DeviceLimits {
     pub(crate) reads_in: u8,
     pub(crate) atomics: ibv_atomic_cap::Type,
     pub(crate) vendor: u32,
+    /// The vendor's number of the model.
+    pub(crate) part: u32,
     pub(crate) ports: u8,
 }
 
@@ -254,6 +256,7 @@ impl Context {
             reads_in: reads(attr.max_qp_rd_atom),
             atomics: attr.atomic_cap,
             vendor: attr.vendor_id,
+            part: attr.vendor_part_id,
             ports: attr.phys_port_cnt,
         })
     }

@@ -7,13 +7,15 @@ use std::sync::OnceLock;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use oxshmem_transport::{Error, Result};
 
-use super::sys::{Functions, ibv_fork_status, ibv_mr, ibv_pd};
+use super::sys::{Functions, ibv_fork_status, ibv_mr, ibv_pd, ibv_qp, ibv_wr_opcode};
 use crate::limits::NAME;
 
 const FILE: &str = "libibverbs.so.1";
 
 type IsForkInitialized = unsafe extern "C" fn() -> ibv_fork_status::Type;
 type RegDmabufMr = unsafe extern "C" fn(*mut ibv_pd, u64, usize, u64, c_int, c_int) -> *mut ibv_mr;
+
+type QueryQpDataInOrder = unsafe extern "C" fn(*mut ibv_qp, ibv_wr_opcode::Type, u32) -> c_int;
 
 /// The functions of libibverbs. Each that was found in version `IBVERBS_1.0` too is the newer one,
 /// which the loader gives where no version is asked for.
@@ -23,6 +25,8 @@ pub(crate) struct Library {
     is_fork_initialized: Option<IsForkInitialized>,
     /// Since rdma-core 34.
     pub(super) reg_dmabuf_mr: Option<RegDmabufMr>,
+    /// Since rdma-core 41.
+    pub(super) query_qp_data_in_order: Option<QueryQpDataInOrder>,
 }
 
 impl std::fmt::Debug for Library {
@@ -65,6 +69,9 @@ impl Library {
         // SAFETY: infiniband/verbs.h declares it so.
         let reg_dmabuf_mr = unsafe { handle.get(b"ibv_reg_dmabuf_mr\0") };
         let reg_dmabuf_mr = reg_dmabuf_mr.ok().map(|symbol| *symbol);
+        // SAFETY: infiniband/verbs.h declares it so.
+        let query_qp_data_in_order = unsafe { handle.get(b"ibv_query_qp_data_in_order\0") };
+        let query_qp_data_in_order = query_qp_data_in_order.ok().map(|symbol| *symbol);
         // SAFETY: the types are generated from infiniband/verbs.h.
         let functions = unsafe { Functions::from_library(handle) }
             .map_err(|error| format!("{error}; install rdma-core 32 or newer"))?;
@@ -72,6 +79,7 @@ impl Library {
             functions,
             is_fork_initialized,
             reg_dmabuf_mr,
+            query_qp_data_in_order,
         })
     }
 

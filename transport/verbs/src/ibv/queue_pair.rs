@@ -14,8 +14,15 @@ use super::receive::SharedReceiveQueue;
 use super::result::{created, returned};
 use super::sys::{
     ibv_access_flags, ibv_gid, ibv_global_route, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set,
-    ibv_qp_cap, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_send_wr,
+    ibv_qp_cap, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_send_wr, ibv_wr_opcode,
 };
+
+/// `IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS`.
+const RETURN_CAPABILITIES: u32 = 1;
+/// `IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY`: not asking whether the CPU keeps the order too.
+const DEVICE_ONLY: u32 = 2;
+/// `IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG`, which is also the answer "yes" where capabilities are not asked for.
+const WHOLE_MESSAGE: c_int = 1;
 
 /// The sizes of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +160,20 @@ impl QueuePair {
     /// Bytes that a request may carry inline.
     pub(crate) fn inline(&self) -> u32 {
         self.inline
+    }
+
+    /// Whether the device says that it places the data of writes that arrive here in order; none if the library has
+    /// no such call. The queue pair must be connected.
+    #[doc(alias = "ibv_query_qp_data_in_order")]
+    pub(crate) fn data_in_order(&self) -> Option<bool> {
+        let ask = self.domain.library().query_qp_data_in_order?;
+        // An older library answers "no" to flags that it does not know.
+        let flags = [RETURN_CAPABILITIES | DEVICE_ONLY, RETURN_CAPABILITIES, 0];
+        Some(flags.into_iter().any(|flags| {
+            // SAFETY: the queue pair lives.
+            let answer = unsafe { ask(self.raw.as_ptr(), ibv_wr_opcode::IBV_WR_RDMA_WRITE, flags) };
+            answer > 0 && answer & WHOLE_MESSAGE != 0
+        }))
     }
 
     fn modify(&self, attr: &mut ibv_qp_attr, mask: set) -> c_int {

@@ -13,7 +13,7 @@ use crate::limits::NAME;
 use crate::port::Path;
 use crate::port_state::{PortState, bad_peer_data};
 use crate::remote_region::Regions;
-use crate::wire::{Endpoint, EndpointReply};
+use crate::wire::{Endpoint, EndpointReply, TargetOrder};
 
 /// Reads and atomics that one connection has in flight at most.
 const READS: u8 = 16;
@@ -37,6 +37,8 @@ pub(crate) struct Requester {
     pub(crate) last_atomic: Option<u32>,
     /// Whether GPU memory was written since the last flush.
     pub(crate) gpu_written: bool,
+    /// The order of writes at the target.
+    pub(crate) order: TargetOrder,
     /// Bytes that one packet carries.
     pub(crate) packet_bytes: u32,
     /// The route of its packets, in words.
@@ -160,6 +162,7 @@ impl Connection {
             last_read: None,
             last_atomic: None,
             gpu_written: false,
+            order: TargetOrder::KEPT,
             packet_bytes: 128 << port.mtu,
             description: String::new(),
             ever_acked: false,
@@ -212,6 +215,7 @@ impl Connection {
             .map_err(bad)?;
         requester.pair.connect(&attributes)?;
         requester.packet_bytes = 128 << reply.mtu;
+        requester.order = reply.order;
         requester.description = attributes.description;
         requester.reply = Some(reply);
         let created = std::mem::replace(&mut self.state, ConnectionState::Unused);

@@ -194,7 +194,6 @@ fn a_message_that_cannot_be_answered_ends_its_own_connection_and_not_the_inbox()
             (bytes == [1]).then_some(Reply {
                 to: nowhere,
                 value: 1,
-                done: nowhere,
                 number: 1,
             })
         };

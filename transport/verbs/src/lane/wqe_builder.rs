@@ -8,6 +8,7 @@ use super::bounce_pool::{Block, BouncePool};
 use super::connection::Requester;
 use super::send_mode::{SendMode, send_mode, split};
 use super::send_queue::{Deliver, WorkRequest};
+use super::write_order::{AfterWrites, FlushPlan, after_writes, flush_plan, signal_plan};
 use crate::limits::{MESSAGE, NAME, UNREGISTERED};
 use crate::port_state::REQUESTS_PER_OPERATION;
 use crate::region::MrKey;
@@ -18,7 +19,7 @@ use crate::remote_region::{BoxedError, Imported, RemoteAddress, boxed, find, fin
 pub(crate) enum Blocked {
     /// No bounce block is free.
     NoBlock,
-    /// It must follow requests in flight, and the device has no fence that holds it back.
+    /// It must follow requests in flight, and nothing at the two devices holds it back.
     Unfenced,
     Refused(BoxedError),
 }
@@ -29,9 +30,9 @@ impl From<BoxedError> for Blocked {
     }
 }
 
-/// Requests of the largest operation. It has one more than the others, which is signaled at once: a read
-/// between a put to one device's memory and a signal in another's.
-pub(crate) const MAX_REQUESTS: usize = REQUESTS_PER_OPERATION as usize + 1;
+/// Requests of the largest operation. It has two more than most: a barrier, and a read between a put to one
+/// device's memory and a signal in another's.
+pub(crate) const MAX_REQUESTS: usize = REQUESTS_PER_OPERATION as usize + 2;
 
 /// Builds the requests of operations towards one PE.
 #[derive(Debug)]
@@ -111,10 +112,7 @@ impl WqeBuilder<'_> {
                 // SAFETY: the source is valid, as this function's caller promises.
                 unsafe { self.message(&from) }
             }
-            Op::Flush => {
-                self.flush();
-                Ok(())
-            }
+            Op::Flush => self.flush(),
             ref other => Err(unsupported(format!("{other:?}"))),
         }
     }
@@ -138,6 +136,13 @@ impl WqeBuilder<'_> {
         }
         let remote = find(self.regions, self.pe, to, self.length(from)?)?;
         let signal = find_word(self.regions, self.pe, signal, "a signal")?;
+        let across = remote.on_gpu != signal.on_gpu;
+        let order = self.requester.order;
+        let Some(plan) = signal_plan(order, op == SignalOp::Set, across, self.has_fences) else {
+            return Err(unsupported(
+                "a put-with-signal towards a NIC that places writes out of order".into(),
+            ));
+        };
         // SAFETY: the source is valid, as this function's caller promises.
         let (local, block) = unsafe { self.source(from) }?;
         let word = match op {
@@ -151,14 +156,15 @@ impl WqeBuilder<'_> {
         let mut is_fenced = false;
         if from.len > 0 {
             self.write_words(remote, local, block, false);
-            // The bus keeps no order between two devices' memory: the data is there when a
-            // byte of it was read. A software device stores all itself, in order.
-            is_fenced = remote.on_gpu != signal.on_gpu && self.has_fences;
-        }
-        if is_fenced {
-            self.wants_completion = true;
-            let number = self.read_byte(remote, false);
-            self.requester.last_read = Some(number);
+            if plan.barrier {
+                self.barrier(false);
+            }
+            if plan.read_back {
+                self.wants_completion = true;
+                let number = self.read_byte(remote, plan.barrier, false);
+                self.requester.last_read = Some(number);
+            }
+            is_fenced = plan.is_fenced;
         }
         self.requester.gpu_written |= signal.on_gpu;
         match op {
@@ -201,28 +207,58 @@ impl WqeBuilder<'_> {
         Ok(())
     }
 
-    /// Reads of the target's memory, which complete when all writes before them are placed.
+    /// Requests that complete when all writes before them are placed.
     #[inline]
-    fn flush(&mut self) {
+    fn flush(&mut self) -> Result<(), Blocked> {
         self.wants_completion = true;
+        let in_flight = self.requester.send_queue.outstanding() > 0;
+        let gpu_written = self.requester.gpu_written;
+        let plan = flush_plan(
+            self.requester.order,
+            in_flight,
+            gpu_written,
+            self.has_fences,
+        );
         let first = |on_gpu| {
             let all = self.regions.iter().flatten();
             all.filter_map(Imported::first)
                 .find(|remote| remote.on_gpu == on_gpu)
         };
         // Of each device's memory by itself: the bus keeps no order between two.
-        let gpu = first(true).filter(|_| self.requester.gpu_written);
-        self.requester.gpu_written = false;
-        match (gpu, first(false)) {
-            (None, Some(host)) => drop(self.read_byte(host, true)),
-            (Some(gpu), None) => drop(self.read_byte(gpu, true)),
-            (Some(gpu), Some(host)) => {
-                self.read_byte(gpu, false);
-                self.read_byte(host, true);
+        let gpu = first(true).filter(|_| gpu_written);
+        match (plan, gpu, first(false)) {
+            (FlushPlan::Wait, ..) => return Err(Blocked::Unfenced),
+            (FlushPlan::BarrierThenRead, Some(gpu), _) => {
+                self.barrier(false);
+                self.read_byte(gpu, true, true);
+            }
+            // The word lies in host memory: its atomic is that memory's flush.
+            (FlushPlan::Barrier | FlushPlan::BarrierThenRead, ..) => self.barrier(true),
+            (FlushPlan::Read, None, Some(host)) => drop(self.read_byte(host, false, true)),
+            (FlushPlan::Read, Some(gpu), None) => drop(self.read_byte(gpu, false, true)),
+            (FlushPlan::Read, Some(gpu), Some(host)) => {
+                self.read_byte(gpu, false, false);
+                self.read_byte(host, false, true);
             }
             // Nothing can have been written there.
-            (None, None) => self.write(0, 0, LocalBuffer::Empty, None, true),
+            (FlushPlan::Read, None, None) => self.write(0, 0, LocalBuffer::Empty, None, true),
         }
+        self.requester.gpu_written = false;
+        Ok(())
+    }
+
+    /// An atomic on the target's flush word, which adds nothing: it is performed after all writes before it.
+    fn barrier(&mut self, is_last: bool) {
+        let Some(word) = self.requester.order.flush_word else {
+            return;
+        };
+        let work = WorkRequest {
+            is_last,
+            ..WorkRequest::PLAIN
+        };
+        let operation = Operation::FetchAdd(word.addr, word.rkey, 0);
+        let number = self.push(operation, self.sink(), false, work);
+        self.requester.last_atomic = Some(number);
     }
 
     // Inlined, because most arguments are constant at each call.
@@ -250,16 +286,16 @@ impl WqeBuilder<'_> {
         number
     }
 
-    /// Reads one byte, in the order of the writes before: they are in memory when it completes.
+    /// Reads one byte. Writes that the target performs before it are in memory when it completes.
     #[inline]
-    fn read_byte(&mut self, remote: RemoteAddress, is_last: bool) -> u32 {
+    fn read_byte(&mut self, remote: RemoteAddress, is_fenced: bool, is_last: bool) -> u32 {
         let local = LocalBuffer::Registered(self.pool.sink(), 1, self.pool.lkey());
         let work = WorkRequest {
             is_last,
             ..WorkRequest::PLAIN
         };
         let operation = Operation::Read(remote.addr, remote.strict_rkey);
-        self.push(operation, local, false, work)
+        self.push(operation, local, is_fenced, work)
     }
 
     #[inline]
@@ -435,6 +471,15 @@ impl WqeBuilder<'_> {
         let outstanding = |number: Option<u32>| number.is_some_and(|number| queue.contains(number));
         let reads = outstanding(self.requester.last_read);
         let atomics = outstanding(self.requester.last_atomic);
+        let after = match op {
+            AtomicOp::Fetch | AtomicOp::Set => after_writes(
+                self.requester.order,
+                queue.outstanding() > 0,
+                self.has_fences,
+            ),
+            // The target holds atomics itself.
+            _ => AfterWrites::Kept,
+        };
         let is_fenced = match op {
             AtomicOp::Fetch => false,
             // A write may be performed before a read or atomic that was sent before it.
@@ -442,13 +487,17 @@ impl WqeBuilder<'_> {
             // And so may an atomic before a read.
             _ => reads,
         };
-        if is_fenced && !self.has_fences {
+        if is_fenced && !self.has_fences || after == AfterWrites::Wait {
             return Err(Blocked::Unfenced);
         }
+        let is_fenced = is_fenced || after == AfterWrites::Barrier;
         let (addr, rkey) = (remote.addr, remote.strict_rkey);
         self.requester.gpu_written |= remote.on_gpu && op != AtomicOp::Fetch;
         if op == AtomicOp::Set {
             let (local, block) = self.word(operand)?;
+            if after == AfterWrites::Barrier {
+                self.barrier(false);
+            }
             let work = WorkRequest {
                 block,
                 ..WorkRequest::PLAIN
@@ -463,6 +512,9 @@ impl WqeBuilder<'_> {
                 self.fetch_buffer(into)?
             }
         };
+        if after == AfterWrites::Barrier {
+            self.barrier(false);
+        }
         let operation = match op {
             AtomicOp::Fetch => Operation::Read(addr, rkey),
             AtomicOp::Add => Operation::FetchAdd(addr, rkey, operand),

@@ -54,6 +54,7 @@ fn limits() -> DeviceLimits {
         reads_in: 16,
         atomics: 0,
         vendor: 0x02c9,
+        part: 4129,
         ports: 1,
     }
 }

@@ -11,13 +11,16 @@ use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue, rdm
 use crate::port::path;
 use crate::port_state::{PortState, bad_peer_data};
 use crate::remote_region::RemoteAddress;
-use crate::wire::{Endpoint, EndpointReply};
+use crate::wire::{Endpoint, EndpointReply, TargetOrder};
 
-/// Requests that the inbox may have outstanding towards one lane: two for each reply.
-const REPLY_REQUESTS: u32 = 32;
+/// Replies that the inbox may have outstanding towards one lane, of one request each.
+const MAX_REPLIES: u32 = 32;
 
-/// Bytes of a reply's two words.
-const WORDS: usize = 16;
+/// The words of a reply: the value, and then the number.
+pub(crate) type ReplyWords = [u64; 2];
+
+/// Bytes of those.
+const REPLY_BYTES: u32 = size_of::<ReplyWords>() as u32;
 
 /// A queue pair connected with a peer's lane. It also sends the replies to that lane's messages.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub(crate) struct ResponderQueuePair {
     words: Option<Arena>,
     /// The number of replies posted. The inbox alone uses this and `outstanding`, and there is one inbox.
     replies: AtomicU32,
-    /// Requests of replies that are outstanding.
+    /// Replies that are outstanding.
     outstanding: AtomicU32,
     ended: AtomicBool,
     pub(crate) endpoint: Endpoint,
@@ -44,16 +47,16 @@ impl ResponderQueuePair {
         port_state: &PortState,
         (send, receive): (&Arc<CompletionQueue>, &Arc<CompletionQueue>),
         buffers: &Arc<SharedReceiveQueue>,
-        pe: Pe,
-        endpoint: Endpoint,
+        (pe, endpoint): (Pe, Endpoint),
         serial: u64,
+        order: TargetOrder,
     ) -> Result<ResponderQueuePair> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let port = &port_state.port;
         let path = path(&port.address(), &endpoint.port, port_state.route_needed()).map_err(bad)?;
         let sizes = QueueSizes {
-            depth: REPLY_REQUESTS,
-            inline: port_state.settings.inline.min(8),
+            depth: MAX_REPLIES,
+            inline: port_state.settings.inline.min(REPLY_BYTES),
             max_pairs: port.limits.queue_pairs,
         };
         let pair = QueuePair::new(
@@ -64,10 +67,10 @@ impl ResponderQueuePair {
             sizes,
         )?;
         let words = match pair.inline() {
-            8.. => None,
+            REPLY_BYTES.. => None,
             _ => Some(Arena::new(
                 &port_state.protection_domain,
-                REPLY_REQUESTS as usize / 2 * WORDS,
+                (MAX_REPLIES * REPLY_BYTES) as usize,
             )?),
         };
         let nonce = port_state.next_nonce();
@@ -79,6 +82,7 @@ impl ResponderQueuePair {
             mtu: path.mtu,
             lid: port.attributes.lid,
             route: path.route.map(|(ours, theirs)| (theirs, ours)),
+            order,
         };
         let attributes = port_state
             .connect_attributes(
@@ -119,7 +123,7 @@ impl ResponderQueuePair {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Requests of replies that are outstanding.
+    /// Replies that are outstanding.
     pub(crate) fn outstanding(&self) -> u32 {
         // Relaxed, here and below: one inbox at a time uses the counters, and the claim of the inbox hands
         // them on.
@@ -128,60 +132,54 @@ impl ResponderQueuePair {
 
     /// Whether another reply may be posted.
     pub(crate) fn has_credit(&self) -> bool {
-        self.outstanding() + 2 <= REPLY_REQUESTS
+        self.outstanding() < MAX_REPLIES
     }
 
     /// Notes that the oldest outstanding reply has completed.
     pub(crate) fn reply_completed(&self) {
-        let left = self.outstanding().saturating_sub(2);
+        let left = self.outstanding().saturating_sub(1);
         self.outstanding.store(left, Ordering::Relaxed);
     }
 
-    /// Posts both writes of a reply, each an address and the word for it, with one doorbell. There must
-    /// be [credit](Self::has_credit). Gives whether the device took them.
-    pub(crate) fn post(&self, writes: [(RemoteAddress, u64); 2]) -> bool {
-        let values = writes.map(|(_, word)| word);
+    /// Posts a reply, whose words go to an address at a multiple of their size. One write carries both: a packet and a
+    /// line of memory hold it, so that they arrive together, in whatever order a device places writes. There must be
+    /// [credit](Self::has_credit). Gives whether the device took it.
+    pub(crate) fn post(&self, to: RemoteAddress, words: ReplyWords) -> bool {
         let turn = self.replies.load(Ordering::Relaxed);
         self.replies.store(turn.wrapping_add(1), Ordering::Relaxed);
-        let (words, lkey, inline) = match &self.words {
-            None => (values.as_ptr(), 0, flags::IBV_SEND_INLINE.0),
+        let (from, lkey, inline) = match &self.words {
+            None => (words.as_ptr(), 0, flags::IBV_SEND_INLINE.0),
             Some(arena) => {
-                let slot = turn % (REPLY_REQUESTS / 2);
-                let at = arena.at(slot as usize * WORDS).cast::<u64>();
+                let slot = (turn % MAX_REPLIES) as usize;
+                let at = arena.at(slot * REPLY_BYTES as usize).cast::<u64>();
                 // SAFETY: two aligned words of the arena. The reply that used them last has completed:
                 // replies complete in order, and at most as many are outstanding as there are slots.
-                unsafe { at.cast::<[u64; 2]>().write(values) };
+                unsafe { at.cast::<ReplyWords>().write(words) };
                 (at.cast_const(), arena.lkey(), 0)
             }
         };
-        let mut sges = [ibv_sge {
-            addr: 0,
-            length: 8,
+        let mut sge = ibv_sge {
+            addr: from.addr() as u64,
+            length: REPLY_BYTES,
             lkey,
-        }; 2];
+        };
         // SAFETY: integers and null pointers, for which zero is a value.
-        let mut requests: [ibv_send_wr; 2] = unsafe { std::mem::zeroed() };
-        for (at, (remote, _)) in writes.iter().enumerate() {
-            sges[at].addr = words.wrapping_add(at).addr() as u64;
-            let request = &mut requests[at];
-            request.wr_id = self.serial;
-            request.sg_list = &raw mut sges[at];
-            request.num_sge = 1;
-            request.opcode = ibv_wr_opcode::IBV_WR_RDMA_WRITE;
-            request.send_flags = inline;
-            request.wr.rdma = rdma_t {
-                remote_addr: remote.addr,
-                rkey: remote.strict_rkey,
-            };
-        }
-        requests[1].send_flags |= flags::IBV_SEND_SIGNALED.0;
-        requests[0].next = &raw mut requests[1];
-        // SAFETY: two sound requests, whose data is copied by the call if it is inline, else lies in
-        // registered memory that lives as long as the queue pair and is left alone until they have
+        let mut request: ibv_send_wr = unsafe { std::mem::zeroed() };
+        request.wr_id = self.serial;
+        request.sg_list = &raw mut sge;
+        request.num_sge = 1;
+        request.opcode = ibv_wr_opcode::IBV_WR_RDMA_WRITE;
+        request.send_flags = inline | flags::IBV_SEND_SIGNALED.0;
+        request.wr.rdma = rdma_t {
+            remote_addr: to.addr,
+            rkey: to.strict_rkey,
+        };
+        // SAFETY: a sound request, whose data is copied by the call if it is inline, else lies in
+        // registered memory that lives as long as the queue pair and is left alone until it has
         // completed.
-        let posted = unsafe { self.pair.post(&raw mut requests[0]) }.is_ok();
+        let posted = unsafe { self.pair.post(&raw mut request) }.is_ok();
         if posted {
-            let now = self.outstanding() + 2;
+            let now = self.outstanding() + 1;
             self.outstanding.store(now, Ordering::Relaxed);
         }
         posted

@@ -25,6 +25,24 @@ fn gpu_side() -> impl Strategy<Value = GpuSupport> {
     ]
 }
 
+fn target() -> impl Strategy<Value = TargetProperties> {
+    (0..6u8, any::<bool>()).prop_map(|(number, has_atomics)| TargetProperties {
+        placement: Placement::from_byte(number).unwrap(),
+        has_atomics,
+    })
+}
+
+fn order() -> impl Strategy<Value = TargetOrder> {
+    let word = (0..u64::MAX / 8, any::<u32>());
+    (any::<bool>(), prop::option::of(word)).prop_map(|(in_order, word)| TargetOrder {
+        in_order,
+        flush_word: word.map(|(word, rkey)| FlushWord {
+            addr: word * 8,
+            rkey,
+        }),
+    })
+}
+
 fn endpoint() -> impl Strategy<Value = Endpoint> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
     let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>());
@@ -58,10 +76,10 @@ proptest! {
     fn what_was_written_is_read_and_what_was_damaged_is_not(
         pe: u32, port in port(), endpoint in endpoint(), bit: usize,
         region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
-        gpu: bool, side in gpu_side(),
+        gpu: bool, side in gpu_side(), target in target(), order in order(),
         lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
     ) {
-        let address = Address { pe, port, gpu: side };
+        let address = Address { pe, port, target, gpu: side };
         prop_assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address.clone()));
         refuses_damage(&address.to_bytes(), Address::from_bytes, bit);
         let key = Key { pe, region, base, len, relaxed, strict, gpu };
@@ -71,7 +89,8 @@ proptest! {
         refuses_damage(&endpoint.to_bytes(), Endpoint::from_bytes, bit);
         let Endpoint { nonce, queue_pair, sequence, .. } = endpoint;
         let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
-        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu: 5, lid, route };
+        let mtu = 5;
+        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu, lid, route, order };
         prop_assert_eq!(EndpointReply::from_bytes(&reply.to_bytes()), Ok(reply));
         refuses_damage(&reply.to_bytes(), EndpointReply::from_bytes, bit);
     }
@@ -100,7 +119,7 @@ fn another_version_is_told_as_that_with_both_numbers() {
     bytes[4] = 9;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("3 here"),
+        why.contains("another version") && why.contains("9 there") && why.contains("4 here"),
         "{why}"
     );
 }
