@@ -83,13 +83,14 @@ fn capabilities(port: &Port, settings: &Settings, gpu: bool, in_order: bool) -> 
     }
 }
 
-/// The order that a reliable connection keeps. `relaxed`: writes may pass each other on the way to memory; `in_order`:
-/// whether the target's device places writes in the order sent.
-fn guarantees(relaxed: bool, in_order: bool) -> Guarantees {
+/// The order that a reliable connection keeps. `relaxed`: puts may pass each other on the way to memory.
+fn guarantees(relaxed: bool, target: TargetProperties) -> Guarantees {
+    let in_order = target.placement.in_order();
     Guarantees {
-        put_put: in_order && !relaxed,
-        // Only a write passes a write before it; the lane has those follow that stand for atomics.
-        put_atomic: true,
+        put_put: in_order && !relaxed && target.has_strict_keys,
+        // Only a write passes a write before it; the lane has those follow that stand for atomics. An atomic by a relaxed
+        // key ends with a write, too.
+        put_atomic: target.has_strict_keys,
         // A responder may perform a write before an atomic that was sent before it.
         atomic_put: false,
         // By the fence that the lane sets where the hardware would not keep it.
@@ -127,10 +128,12 @@ fn signals_are_ordered(
     software: bool,
     target: TargetProperties,
 ) -> Result<(), String> {
-    if target.placement.in_order() || !has_signals || !software && target.has_atomics {
+    let (in_order, strict) = (target.placement.in_order(), target.has_strict_keys);
+    let held = !software && (in_order || target.has_atomics);
+    if in_order && strict || !has_signals || held {
         return Ok(());
     }
-    let why = if target.has_atomics {
+    let why = if software {
         "this PE's software device has no fences"
     } else {
         "its NIC has no atomics, and this PE's has"
@@ -195,12 +198,13 @@ impl VerbsDomain {
         Ok(address)
     }
 
-    /// The guarantees towards targets that place writes in order, or not.
-    fn guarantees_if(&self, kind: MemoryKind, in_order: bool) -> Option<Guarantees> {
+    /// The guarantees towards targets with these properties.
+    fn guarantees_of(&self, kind: MemoryKind, target: TargetProperties) -> Option<Guarantees> {
         match kind {
-            MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed, in_order)),
+            MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed, target)),
             MemoryKind::Cuda => {
                 let direct = self.gpu.direct().ok()?;
+                let in_order = target.placement.in_order();
                 Some(guarantees_on_gpu(direct.needs_flush(), in_order))
             }
             _ => None,
@@ -214,19 +218,19 @@ impl Domain for VerbsDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        self.guarantees_if(kind, self.port_state.placement.in_order())
+        self.guarantees_of(kind, self.port_state.target_properties())
     }
 
     fn guarantees_towards(&self, peer: &Peer, kind: MemoryKind) -> Option<Guarantees> {
         match self.judge(peer) {
-            Ok(address) => self.guarantees_if(kind, address.target.placement.in_order()),
+            Ok(address) => self.guarantees_of(kind, address.target),
             Err(_) => self.guarantees(kind),
         }
     }
 
     fn explain(&self, peer: &Peer) -> Option<String> {
         let address = self.judge(peer).ok()?;
-        Some(address.target.placement.explain())
+        Some(address.target.explain())
     }
 
     fn address(&self) -> Vec<u8> {
@@ -383,12 +387,19 @@ mod tests {
 
     #[test]
     fn m17_only_targets_that_place_writes_in_order_get_the_promises_that_stand_on_it() {
-        let (kept, lost) = (guarantees(false, true), guarantees(false, false));
+        let of = |placement| {
+            let target = TargetProperties {
+                placement,
+                has_strict_keys: true,
+                has_atomics: true,
+            };
+            guarantees(false, target)
+        };
+        let (kept, lost) = (of(Placement::DeviceInOrder), of(Placement::NotAnswered));
         assert!(kept.put_put && kept.put_get && kept.get_get);
         assert!(!lost.put_put && !lost.put_get && !lost.get_get);
         // An atomic and a message wait for the writes before them.
         assert!(lost.put_atomic && lost.put_message);
-        assert!(!guarantees(true, true).put_put, "relaxed writes");
         for flush in [false, true] {
             assert!(guarantees_on_gpu(flush, true).put_get);
             assert!(!guarantees_on_gpu(flush, false).put_get);
@@ -396,9 +407,31 @@ mod tests {
     }
 
     #[test]
+    fn m17_writes_that_pass_each_other_on_the_bus_are_promised_no_order() {
+        let of = |relaxed, has_strict_keys| {
+            let target = TargetProperties {
+                placement: Placement::Driver,
+                has_strict_keys,
+                has_atomics: true,
+            };
+            guarantees(relaxed, target)
+        };
+        assert!(of(false, true).put_put && of(false, true).put_atomic);
+        // Atomics have keys of their own.
+        assert!(!of(true, true).put_put && of(true, true).put_atomic);
+        for relaxed in [false, true] {
+            let only = of(relaxed, false);
+            assert!(!only.put_put && !only.put_atomic);
+            // A read passes no write there, and completions follow what they complete.
+            assert!(only.put_get && only.put_message);
+        }
+    }
+
+    #[test]
     fn m22_a_target_whose_order_no_signal_could_keep_is_refused_with_the_setting() {
         let target = |placement, has_atomics| TargetProperties {
             placement,
+            has_strict_keys: true,
             has_atomics,
         };
         let reorders = target(Placement::DeviceOutOfOrder, true);
@@ -412,6 +445,12 @@ mod tests {
             );
         }
         assert_eq!(signals_are_ordered(true, false, reorders), Ok(()));
+        let relaxed_only = TargetProperties {
+            has_strict_keys: false,
+            ..keeps
+        };
+        assert_eq!(signals_are_ordered(true, false, relaxed_only), Ok(()));
+        assert!(signals_are_ordered(true, true, relaxed_only).is_err());
         for (software, target) in [(true, reorders), (false, without_atomics)] {
             let why = signals_are_ordered(true, software, target).unwrap_err();
             assert!(why.contains("OXSHMEM_VERBS_IN_ORDER=off"), "{why}");

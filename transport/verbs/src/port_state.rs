@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Job, Pe, Result};
 
+use crate::arena::Arena;
 use crate::domain_state::PublishedState;
 use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{
-    CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
+    Access, CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
 };
 use crate::limits::NAME;
 use crate::placement::{Placement, may_reorder};
@@ -52,10 +53,11 @@ impl PortState {
         job: Job,
         totals: Arc<Totals>,
     ) -> Result<PortState> {
+        let protection_domain = protection_domain(&port)?;
         let start = RandomState::new().build_hasher().finish();
         let mut port_state = PortState {
             placement: Placement::NotAnswered,
-            protection_domain: Arc::new(ProtectionDomain::new(&port.context)?),
+            protection_domain,
             port,
             settings,
             published: PublishedState::new(job),
@@ -123,6 +125,7 @@ impl PortState {
     pub(crate) fn target_properties(&self) -> TargetProperties {
         TargetProperties {
             placement: self.placement,
+            has_strict_keys: !self.protection_domain.relaxed_only(),
             has_atomics: self.has_atomics(),
         }
     }
@@ -228,6 +231,31 @@ impl PortState {
         })
     }
 }
+
+/// The protection domain, by the keys that the device has. Some devices refuse registrations in which their writes keep
+/// their order on the bus.
+fn protection_domain(port: &Port) -> Result<Arc<ProtectionDomain>> {
+    let new = || ProtectionDomain::new(&port.context);
+    let strict = Arc::new(new()?);
+    if port.software {
+        return Ok(strict);
+    }
+    let refused = match Arena::with(&strict, TRIAL, Access::Remote) {
+        Ok(_) => return Ok(strict),
+        Err(error) => error,
+    };
+    let relaxed = Arc::new(new()?.with_relaxed_keys_only());
+    if Arena::with(&relaxed, TRIAL, Access::Remote).is_err() {
+        // The order is not the reason.
+        return Err(refused);
+    }
+    tracing::warn!(port = %port.name(), %refused, "the device has keys with relaxed ordering only: fences \
+         and signals are slower");
+    Ok(relaxed)
+}
+
+/// Bytes of a registration that is tried.
+const TRIAL: usize = 4096;
 
 /// The number of operations in flight towards one PE, each with as many requests as one may need. Two more
 /// requests are kept back.

@@ -54,7 +54,7 @@ pub(crate) struct VerbsRegion {
 
 impl VerbsRegion {
     /// Registers memory, twice if writes may pass each other: signals, atomics and flushes need a
-    /// registration in which they do not. `gpu`: the owner of the memory, if it is not the host's.
+    /// registration in which they do not, where the device has one. `gpu`: the owner of the memory, if it is not the host's.
     pub(crate) fn new(
         domain: &Arc<ProtectionDomain>,
         gpu: Option<&Direct>,
@@ -73,7 +73,8 @@ impl VerbsRegion {
                 .map_err(|error| refused(memory.kind(), len, &error)),
         };
         let strict = register(Access::Remote)?;
-        let relaxed = relaxed.then(|| register(Access::RemoteRelaxed));
+        let twice = relaxed && !domain.relaxed_only();
+        let relaxed = twice.then(|| register(Access::RemoteRelaxed));
         // To lock the memory twice may exceed the limit. Writes in order are slower, and correct.
         let relaxed = relaxed.and_then(|relaxed| {
             relaxed

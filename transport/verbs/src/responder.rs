@@ -338,6 +338,7 @@ impl Responder {
         });
         let order = TargetOrder {
             in_order: self.port_state.placement.in_order(),
+            has_strict_keys: !self.port_state.protection_domain.relaxed_only(),
             flush_word: word,
         };
         let queues = (&self.send, &self.receive);

@@ -247,13 +247,29 @@ impl GpuSupport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TargetProperties {
     pub(crate) placement: Placement,
+    /// Whether its writes keep their order on the bus, where a key asks for it.
+    pub(crate) has_strict_keys: bool,
     /// Whether it performs atomics that change a word.
     pub(crate) has_atomics: bool,
 }
 
 impl TargetProperties {
+    /// The properties that are believed of a target, and their price, in words.
+    pub(crate) fn explain(self) -> String {
+        let mut told = self.placement.explain();
+        if !self.has_strict_keys {
+            told.push_str(
+                "; it has keys with relaxed ordering only: a fence after puts flushes, and a \
+                 put-with-signal has its signal wait a round trip",
+            );
+        }
+        told
+    }
+
     fn write(self, into: &mut Writer) {
-        into.put(&[self.placement.to_byte(), u8::from(self.has_atomics)]);
+        let flags = [self.has_strict_keys, self.has_atomics].map(u8::from);
+        into.put(&[self.placement.to_byte()]);
+        into.put(&flags);
     }
 
     fn read(from: &mut Reader<'_>) -> Read<TargetProperties> {
@@ -262,6 +278,7 @@ impl TargetProperties {
             .ok_or_else(|| format!("there is no placement order {number}"))?;
         Ok(TargetProperties {
             placement,
+            has_strict_keys: from.flag()?,
             has_atomics: from.flag()?,
         })
     }
@@ -401,6 +418,8 @@ pub(crate) struct FlushWord {
 pub(crate) struct TargetOrder {
     /// Whether writes are placed in the order sent.
     pub(crate) in_order: bool,
+    /// Whether writes by a strict key keep their order on the bus.
+    pub(crate) has_strict_keys: bool,
     /// For atomics that come after all writes before them; none where writes are in order, or without atomics.
     pub(crate) flush_word: Option<FlushWord>,
 }
@@ -409,11 +428,13 @@ impl TargetOrder {
     /// The order of a device that keeps it.
     pub(crate) const KEPT: TargetOrder = TargetOrder {
         in_order: true,
+        has_strict_keys: true,
         flush_word: None,
     };
 
     fn write(self, into: &mut Writer) {
-        into.put(&[u8::from(self.in_order), u8::from(self.flush_word.is_some())]);
+        let has_word = self.flush_word.is_some();
+        into.put(&[self.in_order, self.has_strict_keys, has_word].map(u8::from));
         if let Some(word) = self.flush_word {
             into.put(&word.addr.to_le_bytes());
             into.put(&word.rkey.to_le_bytes());
@@ -421,7 +442,8 @@ impl TargetOrder {
     }
 
     fn read(from: &mut Reader<'_>) -> Read<TargetOrder> {
-        let (in_order, has_word) = (from.flag()?, from.flag()?);
+        let (in_order, has_strict_keys) = (from.flag()?, from.flag()?);
+        let has_word = from.flag()?;
         let flush_word = has_word.then(|| {
             Ok::<_, String>(FlushWord {
                 addr: from.u64()?,
@@ -434,6 +456,7 @@ impl TargetOrder {
         }
         Ok(TargetOrder {
             in_order,
+            has_strict_keys,
             flush_word,
         })
     }

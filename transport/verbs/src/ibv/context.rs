@@ -351,6 +351,8 @@ impl Drop for Context {
 #[derive(Debug)]
 pub(crate) struct ProtectionDomain {
     raw: NonNull<ibv_pd>,
+    /// Whether the device registers memory only if its writes may pass each other.
+    relaxed_only: bool,
     context: Arc<Context>,
 }
 
@@ -367,8 +369,20 @@ impl ProtectionDomain {
         })?;
         Ok(ProtectionDomain {
             raw,
+            relaxed_only: false,
             context: Arc::clone(context),
         })
+    }
+
+    /// The domain, for a device that has no other keys than relaxed ones.
+    pub(crate) fn with_relaxed_keys_only(mut self) -> ProtectionDomain {
+        self.relaxed_only = true;
+        self
+    }
+
+    /// Whether its registrations all let the device's writes pass each other.
+    pub(crate) fn relaxed_only(&self) -> bool {
+        self.relaxed_only
     }
 
     pub(super) fn library(&self) -> &'static Library {

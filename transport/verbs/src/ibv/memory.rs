@@ -14,7 +14,7 @@ use super::sys::{ibv_access_flags as flags, ibv_mr};
 /// The accesses that a registration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Peers read, write and perform atomics, in the order of arrival.
+    /// Peers read, write and perform atomics, in the order of arrival if the device has such keys.
     Remote,
     /// As `Remote`, but the NIC's writes may pass each other on their way to memory.
     RemoteRelaxed,
@@ -25,16 +25,19 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    fn flags(self) -> u32 {
+    /// `relaxed_only`: whether the device refuses registrations in which its writes keep their order.
+    fn flags(self, relaxed_only: bool) -> u32 {
+        let relaxed = flags::IBV_ACCESS_RELAXED_ORDERING.0;
+        let kept = if relaxed_only { relaxed } else { 0 };
         let remote = flags::IBV_ACCESS_LOCAL_WRITE.0
             | flags::IBV_ACCESS_REMOTE_WRITE.0
             | flags::IBV_ACCESS_REMOTE_READ.0
             | flags::IBV_ACCESS_REMOTE_ATOMIC.0;
         match self {
-            Access::Remote => remote,
-            Access::RemoteRelaxed => remote | flags::IBV_ACCESS_RELAXED_ORDERING.0,
-            Access::LocalWrite => flags::IBV_ACCESS_LOCAL_WRITE.0,
-            Access::LocalRead => 0,
+            Access::Remote => remote | kept,
+            Access::RemoteRelaxed => remote | relaxed,
+            Access::LocalWrite => flags::IBV_ACCESS_LOCAL_WRITE.0 | kept,
+            Access::LocalRead => kept,
         }
     }
 }
@@ -66,7 +69,7 @@ impl MemoryRegion {
         let iova = base.addr() as u64;
         // SAFETY: the caller's promise about the bytes; the domain lives.
         let raw = unsafe {
-            let (library, allowed) = (domain.library(), access.flags());
+            let (library, allowed) = (domain.library(), access.flags(domain.relaxed_only()));
             library.ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, allowed)
         };
         let raw = created(&format!("ibv_reg_mr of {len} bytes"), raw)?;
@@ -98,7 +101,7 @@ impl MemoryRegion {
                 io::Error::from_raw_os_error(libc::EOPNOTSUPP),
             ));
         };
-        let allowed = access.flags() as std::ffi::c_int;
+        let allowed = access.flags(domain.relaxed_only()) as std::ffi::c_int;
         // SAFETY: the caller's promise about the bytes; the domain lives, the descriptor is open.
         let raw = unsafe {
             register(
@@ -134,5 +137,24 @@ impl Drop for MemoryRegion {
         ended("ibv_dereg_mr", unsafe {
             self.domain.library().ibv_dereg_mr(self.raw.as_ptr())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_strict_keys_is_never_asked_for_one() {
+        let relaxed =
+            |access: Access, only| access.flags(only) & flags::IBV_ACCESS_RELAXED_ORDERING.0 != 0;
+        let all = [
+            Access::Remote,
+            Access::RemoteRelaxed,
+            Access::LocalWrite,
+            Access::LocalRead,
+        ];
+        assert!(all.into_iter().all(|access| relaxed(access, true)));
+        assert!(!relaxed(Access::Remote, false) && relaxed(Access::RemoteRelaxed, false));
     }
 }

@@ -8,7 +8,7 @@ use super::bounce_pool::{Block, BouncePool};
 use super::connection::Requester;
 use super::send_mode::{SendMode, send_mode, split};
 use super::send_queue::{Deliver, WorkRequest};
-use super::write_order::{AfterWrites, FlushPlan, after_writes, flush_plan, signal_plan};
+use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold, word_hold};
 use crate::limits::{MESSAGE, NAME, UNREGISTERED};
 use crate::port_state::REQUESTS_PER_OPERATION;
 use crate::region::MrKey;
@@ -138,9 +138,9 @@ impl WqeBuilder<'_> {
         let signal = find_word(self.regions, self.pe, signal, "a signal")?;
         let across = remote.on_gpu != signal.on_gpu;
         let order = self.requester.order;
-        let Some(plan) = signal_plan(order, op == SignalOp::Set, across, self.has_fences) else {
+        let Some(hold) = signal_hold(order, op == SignalOp::Set, across, self.has_fences) else {
             return Err(unsupported(
-                "a put-with-signal towards a NIC that places writes out of order".into(),
+                "a put-with-signal towards a NIC that does not keep writes in order".into(),
             ));
         };
         // SAFETY: the source is valid, as this function's caller promises.
@@ -156,15 +156,8 @@ impl WqeBuilder<'_> {
         let mut is_fenced = false;
         if from.len > 0 {
             self.write_words(remote, local, block, false);
-            if plan.barrier {
-                self.barrier(false);
-            }
-            if plan.read_back {
-                self.wants_completion = true;
-                let number = self.read_byte(remote, plan.barrier, false);
-                self.requester.last_read = Some(number);
-            }
-            is_fenced = plan.is_fenced;
+            self.hold(hold, remote);
+            is_fenced = hold.is_fenced();
         }
         self.requester.gpu_written |= signal.on_gpu;
         match op {
@@ -228,23 +221,40 @@ impl WqeBuilder<'_> {
         let gpu = first(true).filter(|_| gpu_written);
         match (plan, gpu, first(false)) {
             (FlushPlan::Wait, ..) => return Err(Blocked::Unfenced),
-            (FlushPlan::BarrierThenRead, Some(gpu), _) => {
-                self.barrier(false);
-                self.read_byte(gpu, true, true);
-            }
             // The word lies in host memory: its atomic is that memory's flush.
-            (FlushPlan::Barrier | FlushPlan::BarrierThenRead, ..) => self.barrier(true),
-            (FlushPlan::Read, None, Some(host)) => drop(self.read_byte(host, false, true)),
-            (FlushPlan::Read, Some(gpu), None) => drop(self.read_byte(gpu, false, true)),
-            (FlushPlan::Read, Some(gpu), Some(host)) => {
-                self.read_byte(gpu, false, false);
-                self.read_byte(host, false, true);
+            (FlushPlan::Barrier, ..) | (FlushPlan::BarrierThenRead, None, None) => {
+                self.barrier(true);
             }
             // Nothing can have been written there.
             (FlushPlan::Read, None, None) => self.write(0, 0, LocalBuffer::Empty, None, true),
+            (FlushPlan::Read | FlushPlan::BarrierThenRead, gpu, host) => {
+                let is_fenced = plan == FlushPlan::BarrierThenRead;
+                if is_fenced {
+                    self.barrier(false);
+                }
+                if let Some(gpu) = gpu {
+                    self.read_byte(gpu, is_fenced, host.is_none());
+                }
+                if let Some(host) = host {
+                    self.read_byte(host, is_fenced, true);
+                }
+            }
         }
         self.requester.gpu_written = false;
         Ok(())
+    }
+
+    /// The requests that hold the next one, which is to be fenced, behind writes, the last of them to `remote`.
+    #[inline]
+    fn hold(&mut self, hold: Hold, remote: RemoteAddress) {
+        if hold.barrier {
+            self.barrier(false);
+        }
+        if hold.read_back {
+            self.wants_completion = true;
+            let number = self.read_byte(remote, hold.barrier, false);
+            self.requester.last_read = Some(number);
+        }
     }
 
     /// An atomic on the target's flush word, which adds nothing: it is performed after all writes before it.
@@ -471,14 +481,13 @@ impl WqeBuilder<'_> {
         let outstanding = |number: Option<u32>| number.is_some_and(|number| queue.contains(number));
         let reads = outstanding(self.requester.last_read);
         let atomics = outstanding(self.requester.last_atomic);
-        let after = match op {
-            AtomicOp::Fetch | AtomicOp::Set => after_writes(
-                self.requester.order,
-                queue.outstanding() > 0,
-                self.has_fences,
-            ),
+        let hold = match op {
+            AtomicOp::Fetch | AtomicOp::Set => {
+                let (order, in_flight) = (self.requester.order, queue.outstanding() > 0);
+                word_hold(order, op == AtomicOp::Set, in_flight, self.has_fences)
+            }
             // The target holds atomics itself.
-            _ => AfterWrites::Kept,
+            _ => Some(Hold::default()),
         };
         let is_fenced = match op {
             AtomicOp::Fetch => false,
@@ -487,17 +496,15 @@ impl WqeBuilder<'_> {
             // And so may an atomic before a read.
             _ => reads,
         };
-        if is_fenced && !self.has_fences || after == AfterWrites::Wait {
+        let Some(hold) = hold.filter(|_| !is_fenced || self.has_fences) else {
             return Err(Blocked::Unfenced);
-        }
-        let is_fenced = is_fenced || after == AfterWrites::Barrier;
+        };
+        let is_fenced = is_fenced || hold.is_fenced();
         let (addr, rkey) = (remote.addr, remote.strict_rkey);
         self.requester.gpu_written |= remote.on_gpu && op != AtomicOp::Fetch;
         if op == AtomicOp::Set {
             let (local, block) = self.word(operand)?;
-            if after == AfterWrites::Barrier {
-                self.barrier(false);
-            }
+            self.hold(hold, remote);
             let work = WorkRequest {
                 block,
                 ..WorkRequest::PLAIN
@@ -512,9 +519,7 @@ impl WqeBuilder<'_> {
                 self.fetch_buffer(into)?
             }
         };
-        if after == AfterWrites::Barrier {
-            self.barrier(false);
-        }
+        self.hold(hold, remote);
         let operation = match op {
             AtomicOp::Fetch => Operation::Read(addr, rkey),
             AtomicOp::Add => Operation::FetchAdd(addr, rkey, operand),

@@ -26,16 +26,21 @@ fn gpu_side() -> impl Strategy<Value = GpuSupport> {
 }
 
 fn target() -> impl Strategy<Value = TargetProperties> {
-    (0..6u8, any::<bool>()).prop_map(|(number, has_atomics)| TargetProperties {
-        placement: Placement::from_byte(number).unwrap(),
-        has_atomics,
+    (0..6u8, any::<[bool; 2]>()).prop_map(|(number, [has_strict_keys, has_atomics])| {
+        TargetProperties {
+            placement: Placement::from_byte(number).unwrap(),
+            has_strict_keys,
+            has_atomics,
+        }
     })
 }
 
 fn order() -> impl Strategy<Value = TargetOrder> {
     let word = (0..u64::MAX / 8, any::<u32>());
-    (any::<bool>(), prop::option::of(word)).prop_map(|(in_order, word)| TargetOrder {
+    let flags = any::<[bool; 2]>();
+    (flags, prop::option::of(word)).prop_map(|([in_order, has_strict_keys], word)| TargetOrder {
         in_order,
+        has_strict_keys,
         flush_word: word.map(|(word, rkey)| FlushWord {
             addr: word * 8,
             rkey,
