@@ -24,6 +24,7 @@ const TYPES: &[&str] = &[
     "ibv_cq",
     "ibv_device",
     "ibv_device_attr",
+    "ibv_device_attr_ex",
     "ibv_fork_status",
     "ibv_gid_entry",
     "ibv_mr",
@@ -32,16 +33,25 @@ const TYPES: &[&str] = &[
     "ibv_qp",
     "ibv_qp_attr",
     "ibv_qp_init_attr",
+    "ibv_qp_init_attr_ex",
+    "ibv_query_device_ex_input",
     "ibv_recv_wr",
     "ibv_send_wr",
     "ibv_sge",
     "ibv_srq",
     "ibv_srq_init_attr",
     "ibv_wc",
+    "verbs_context",
 ];
 
 /// Enums whose values are bits of a mask.
-const MASKS: &[&str] = &["ibv_access_flags", "ibv_qp_attr_mask", "ibv_send_flags"];
+const MASKS: &[&str] = &[
+    "ibv_access_flags",
+    "ibv_qp_attr_mask",
+    "ibv_qp_create_send_ops_flags",
+    "ibv_qp_init_attr_mask",
+    "ibv_send_flags",
+];
 
 /// The functions that every libibverbs since rdma-core 32 has.
 pub const FUNCTIONS: &[&str] = &[

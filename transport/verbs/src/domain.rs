@@ -201,7 +201,7 @@ impl VerbsDomain {
     /// The guarantees towards targets with these properties.
     fn guarantees_of(&self, kind: MemoryKind, target: TargetProperties) -> Option<Guarantees> {
         match kind {
-            MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed, target)),
+            MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed.host, target)),
             MemoryKind::Cuda => {
                 let direct = self.gpu.direct().ok()?;
                 let in_order = target.placement.in_order();
@@ -277,7 +277,11 @@ impl Domain for VerbsDomain {
         let number = self.numbers.claim(NAME, id, memory)?;
         let (domain, port) = (&self.port_state.protection_domain, &self.port_state.port);
         let me = self.port_state.published.job.me.0;
-        let region = VerbsRegion::new(domain, gpu, me, number, memory, port.relaxed)?;
+        let relaxed = match gpu {
+            None => port.relaxed.host,
+            Some(_) => port.relaxed.gpu,
+        };
+        let region = VerbsRegion::new(domain, gpu, me, number, memory, relaxed)?;
         Ok(Box::new(region))
     }
 
@@ -295,10 +299,15 @@ impl Domain for VerbsDomain {
             ),
             _ => None,
         };
+        let relaxed = self.port_state.port.relaxed;
+        let relaxed = if gpu.is_some() {
+            relaxed.gpu
+        } else {
+            relaxed.host
+        };
+        let domain = &self.port_state.protection_domain;
         // SAFETY: the bytes stay mapped while the region lives, as this function's caller promises.
-        let region = unsafe {
-            VerbsLocalRegion::new(&self.port_state.protection_domain, gpu, addr, len, written)
-        }?;
+        let region = unsafe { VerbsLocalRegion::new(domain, gpu, addr, len, written, relaxed) }?;
         Ok(Box::new(region))
     }
 
@@ -321,7 +330,8 @@ impl Domain for VerbsDomain {
             return Err(bad(format!("there is no region {}", region.0)));
         }
         let len = usize::try_from(key.len).map_err(|_| bad("it is too long".into()))?;
-        let imported = Imported::new(key, self.port_state.port.relaxed);
+        let relaxed = self.port_state.port.relaxed;
+        let imported = Imported::new(key, if key.gpu { relaxed.gpu } else { relaxed.host });
         self.port_state.published.import(peer.pe, region, imported);
         Ok(Arc::new(VerbsRemoteRegion { len }))
     }

@@ -20,6 +20,7 @@ pub(crate) mod result;
     clippy::undocumented_unsafe_blocks,
     dead_code,
     non_camel_case_types,
+    non_snake_case,
     non_upper_case_globals
 )]
 pub(crate) mod sys;

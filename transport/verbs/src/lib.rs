@@ -55,6 +55,7 @@
 
 mod arena;
 mod completion_error;
+mod cpu_model;
 mod domain;
 mod domain_state;
 #[cfg(any(fuzzing, test))]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Error, Result};
 
+use crate::cpu_model::{CpuModel, Relaxed};
 use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
 use crate::limits::NAME;
-use crate::settings::{Choice, Partition, Settings};
+use crate::settings::{Partition, Settings};
 use crate::wire::{MOST_GIDS, PortAddress};
 
 /// An opened port, with the settings chosen for it.
@@ -19,7 +20,8 @@ pub(crate) struct Port {
     pub(crate) attributes: PortAttributes,
     /// Whether the device is a program: soft-RoCE, soft-iWARP.
     pub(crate) software: bool,
-    pub(crate) relaxed: bool,
+    /// The kinds of memory in which this side's puts may pass each other.
+    pub(crate) relaxed: Relaxed,
     /// The partition key's index, and the key.
     pub(crate) partition: u16,
     pub(crate) partition_key: u16,
@@ -100,19 +102,16 @@ impl Port {
             )));
         }
         let software = is_software(context.name(), limits.vendor);
+        let (default_timeout, default_retries) = default_patience(software);
         let gids = candidates(&attributes, settings.gid_index)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         let keys = |index| context.partition_key(number, index).ok();
         let (partition, partition_key) = partition(settings.partition, attributes.pkeys, keys)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         Ok(Port {
-            relaxed: match settings.relaxed_ordering {
-                Choice::Auto => !software,
-                Choice::On => true,
-                Choice::Off => false,
-            },
-            timeout: settings.timeout.unwrap_or(if software { 16 } else { 17 }),
-            retries: settings.retry_count.unwrap_or(if software { 6 } else { 7 }),
+            relaxed: Relaxed::decide(settings.relaxed_ordering, software, CpuModel::here()),
+            timeout: settings.timeout.unwrap_or(default_timeout),
+            retries: settings.retry_count.unwrap_or(default_retries),
             mtu: match settings.mtu {
                 Some(mtu) => mtu.min(attributes.mtu),
                 None => attributes.mtu,
@@ -226,6 +225,12 @@ fn usable(infiniband: bool, limits: DeviceLimits) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// The time-out of an answer, as InfiniBand numbers it, and the count of retries: on a NIC half a minute in all, since
+/// a link takes up to 15 seconds to come back. A software device at 7 retries never gives up.
+fn default_patience(software: bool) -> (u8, u8) {
+    if software { (16, 6) } else { (20, 7) }
 }
 
 /// Vendor numbers of Linux's rdma_rxe and siw.

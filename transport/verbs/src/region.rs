@@ -145,12 +145,13 @@ impl VerbsLocalRegion {
         addr: *mut u8,
         len: usize,
         written: bool,
+        relaxed: bool,
     ) -> Result<VerbsLocalRegion> {
         // Write access only where it is needed, so that read-only pages can be registered.
-        let access = if written {
-            Access::LocalWrite
-        } else {
-            Access::LocalRead
+        let access = match (written, relaxed) {
+            (false, _) => Access::LocalRead,
+            (true, false) => Access::LocalWrite,
+            (true, true) => Access::LocalWriteRelaxed,
         };
         let region = match gpu {
             // SAFETY: the bytes stay mapped, as this function's caller promises; the device writes only

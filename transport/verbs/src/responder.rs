@@ -80,7 +80,12 @@ impl Responder {
             Arena::with(&port_state.protection_domain, bytes, Access::Remote)
         });
         let entries = |wanted: u32| wanted.min(limits.completions).max(1);
-        let receive = CompletionQueue::new(context, entries(count + 64), Some(&channel))?;
+        let receive = CompletionQueue::new(
+            context,
+            entries(count + 64),
+            // PEs of one host have numbers that follow each other.
+            Some((&channel, port_state.published.job.me.0)),
+        )?;
         let send = CompletionQueue::new(context, entries(4096), None)?;
         // SAFETY: no memory is involved.
         let doorbell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };

@@ -47,7 +47,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_TIMEOUT",
-        "17 (0.5 s); 16 on a software device",
+        "20 (4.3 s); 16 (0.3 s) on a software device",
         "how long an answer may take before a packet is sent again: 4.096 us times 2 to this power (1..31)",
     ),
     variable(
@@ -82,7 +82,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_RELAXED_ORDERING",
-        "auto: on, but off on a software device",
+        "auto: on with CPUs of AMD's Zen and Fujitsu's, with Emerald Rapids for GPU memory; else off",
         "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush (auto, on, off)",
     ),
     variable(

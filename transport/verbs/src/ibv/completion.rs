@@ -1,5 +1,6 @@
 //! Completion queues, completions, and the channel that wakes a sleeper for them.
 
+use std::ffi::c_int;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -97,21 +98,25 @@ unsafe impl Send for CompletionQueue {}
 unsafe impl Sync for CompletionQueue {}
 
 impl CompletionQueue {
+    /// `channel`: that which its events go to, and a number that spreads queues over the device's interrupts.
     pub(crate) fn new(
         context: &Arc<Context>,
         entries: u32,
-        channel: Option<&Arc<Channel>>,
+        channel: Option<(&Arc<Channel>, u32)>,
     ) -> Result<CompletionQueue> {
-        let raw_channel = channel.map_or(null_mut(), |channel| channel.raw.as_ptr());
+        let raw_channel = channel.map_or(null_mut(), |(channel, _)| channel.raw.as_ptr());
+        // SAFETY: the context is open.
+        let vectors = unsafe { (*context.as_raw()).num_comp_vectors };
+        let vector = channel.map_or(0, |(_, spread)| completion_vector(spread, vectors));
         let count = i32::try_from(entries).unwrap_or(i32::MAX);
         // SAFETY: context and channel live.
         let raw = unsafe {
             let library = context.library();
-            library.ibv_create_cq(context.as_raw(), count, null_mut(), raw_channel, 0)
+            library.ibv_create_cq(context.as_raw(), count, null_mut(), raw_channel, vector)
         };
         Ok(CompletionQueue {
             raw: created(&format!("ibv_create_cq of {entries} entries"), raw)?,
-            _channel: channel.map(Arc::clone),
+            _channel: channel.map(|(channel, _)| Arc::clone(channel)),
             context: Arc::clone(context),
         })
     }
@@ -167,6 +172,14 @@ impl Drop for CompletionQueue {
         ended("ibv_destroy_cq", unsafe {
             self.context.library().ibv_destroy_cq(self.as_raw())
         });
+    }
+}
+
+/// The completion vector, which is an interrupt and so a CPU, of a queue: those of a host's PEs differ.
+fn completion_vector(spread: u32, vectors: c_int) -> c_int {
+    match u32::try_from(vectors) {
+        Ok(vectors) if vectors > 0 => c_int::try_from(spread % vectors).unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -242,5 +255,20 @@ impl fmt::Debug for Completion {
             .field("status", &self.status())
             .field("queue_pair", &self.queue_pair())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sleepers_of_one_host_are_not_all_woken_by_one_cpu() {
+        let vectors: Vec<c_int> = (8..16).map(|pe| completion_vector(pe, 8)).collect();
+        assert_eq!(vectors, [0, 1, 2, 3, 4, 5, 6, 7]);
+        // A device without a number of them has the first.
+        for none in [0, -1] {
+            assert_eq!(completion_vector(5, none), 0);
+        }
     }
 }

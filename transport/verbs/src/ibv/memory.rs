@@ -20,6 +20,8 @@ pub(crate) enum Access {
     RemoteRelaxed,
     /// Peers write only as responses to this process's requests.
     LocalWrite,
+    /// As `LocalWrite`, but the NIC's writes may pass each other: each completion comes after them all the same.
+    LocalWriteRelaxed,
     /// This process's sends read it.
     LocalRead,
 }
@@ -37,6 +39,7 @@ impl Access {
             Access::Remote => remote | kept,
             Access::RemoteRelaxed => remote | relaxed,
             Access::LocalWrite => flags::IBV_ACCESS_LOCAL_WRITE.0 | kept,
+            Access::LocalWriteRelaxed => flags::IBV_ACCESS_LOCAL_WRITE.0 | relaxed,
             Access::LocalRead => kept,
         }
     }
@@ -152,9 +155,11 @@ mod tests {
             Access::Remote,
             Access::RemoteRelaxed,
             Access::LocalWrite,
+            Access::LocalWriteRelaxed,
             Access::LocalRead,
         ];
         assert!(all.into_iter().all(|access| relaxed(access, true)));
         assert!(!relaxed(Access::Remote, false) && relaxed(Access::RemoteRelaxed, false));
+        assert!(!relaxed(Access::LocalWrite, false) && relaxed(Access::LocalWriteRelaxed, false));
     }
 }

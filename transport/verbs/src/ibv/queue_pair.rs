@@ -72,6 +72,20 @@ fn mend(code: c_int) -> &'static str {
     }
 }
 
+/// Whether a queue pair that was refused just now may be had with less inline data.
+fn inline_may_be_too_long() -> bool {
+    let code = std::io::Error::last_os_error().raw_os_error();
+    code.is_none_or(is_of_size)
+}
+
+/// Whether an error of this number is about the sizes asked for. Providers name a request that is too long by several.
+fn is_of_size(code: c_int) -> bool {
+    matches!(
+        code,
+        libc::EINVAL | libc::ENOMEM | libc::E2BIG | libc::ENOTSUP | libc::ENOSYS
+    )
+}
+
 /// The attributes by which a queue pair is connected.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectAttributes {
@@ -130,7 +144,7 @@ impl QueuePair {
                 let library = domain.library();
                 library.ibv_create_qp(domain.as_raw(), &raw mut attr)
             };
-            if raw.is_null() && inline > 0 {
+            if raw.is_null() && inline > 0 && inline_may_be_too_long() {
                 inline /= 2;
                 continue;
             }
@@ -323,7 +337,13 @@ impl Drop for QueuePair {
 
 #[cfg(test)]
 mod tests {
-    use super::mend;
+    use super::{is_of_size, mend};
+
+    #[test]
+    fn only_an_error_of_sizes_has_a_queue_pair_tried_with_less_inline_data() {
+        assert!(is_of_size(libc::EINVAL) && is_of_size(libc::ENOMEM));
+        assert!(!is_of_size(libc::EPERM) && !is_of_size(libc::EIO));
+    }
 
     #[test]
     fn what_keeps_an_address_from_being_found_is_told_with_what_to_look_at() {

@@ -242,3 +242,13 @@ fn software_devices_are_known_by_name_or_vendor() {
     assert!(is_software("rxe0", 0) && is_software("roce7", 0x00ff_ffff));
     assert!(!is_software("mlx5_0", 0x02c9));
 }
+
+#[test]
+fn a_link_that_is_down_for_15_seconds_is_waited_for_by_a_nic() {
+    let seconds = |software| {
+        let (timeout, retries) = default_patience(software);
+        4.096e-6 * f64::from(1u32 << timeout) * f64::from(retries + 1)
+    };
+    assert!((30.0..60.0).contains(&seconds(false)));
+    assert!(seconds(true) < 3.0);
+}
