@@ -37,17 +37,25 @@ pub(crate) struct VerbsDomain {
     port_state: Arc<PortState>,
 }
 
+/// The level of atomics that change a word. A device's claim that its atomics are the CPU's, too
+/// (`IBV_ATOMIC_GLOB`), is believed if it is `trusted`: of a program, or made by atomics of the bus. Others claim it with
+/// various meanings.
+fn atomic_level(claimed: ibv_atomic_cap::Type, trusted: bool) -> AtomicLevel {
+    match claimed {
+        ibv_atomic_cap::IBV_ATOMIC_NONE => AtomicLevel::None,
+        ibv_atomic_cap::IBV_ATOMIC_GLOB if trusted => AtomicLevel::Cpu,
+        _ => AtomicLevel::Nic,
+    }
+}
+
 /// The capabilities of a device. `gpu`: whether it reaches GPU memory; `in_order`: whether devices of its kind place
 /// writes in order.
 fn capabilities(port: &Port, settings: &Settings, gpu: bool, in_order: bool) -> Capabilities {
     let max = u64::from(port.attributes.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
-    let (nic, cpu) = (AtomicLevel::Nic, AtomicLevel::Cpu);
-    let changing = match port.limits.atomics {
-        ibv_atomic_cap::IBV_ATOMIC_NONE => AtomicLevel::None,
-        // Exclusive against the CPU's is not exclusive against a GPU's on its own memory (M29).
-        ibv_atomic_cap::IBV_ATOMIC_GLOB if !gpu => cpu,
-        _ => nic,
-    };
+    let cpu = AtomicLevel::Cpu;
+    // Exclusive against the CPU's is not exclusive against a GPU's on its own memory (M29).
+    let trusted = !gpu && (port.software || port.limits.pci_atomics);
+    let changing = atomic_level(port.limits.atomics, trusted);
     let limits = |inline| Limits {
         max,
         align: 1,
@@ -413,6 +421,18 @@ mod tests {
         for flush in [false, true] {
             assert!(guarantees_on_gpu(flush, true).put_get);
             assert!(!guarantees_on_gpu(flush, false).put_get);
+        }
+    }
+
+    #[test]
+    fn m29_a_claim_that_atomics_are_the_cpus_needs_a_reason() {
+        let glob = ibv_atomic_cap::IBV_ATOMIC_GLOB;
+        assert_eq!(atomic_level(glob, false), AtomicLevel::Nic);
+        assert_eq!(atomic_level(glob, true), AtomicLevel::Cpu);
+        for trusted in [false, true] {
+            let level = |claimed| atomic_level(claimed, trusted);
+            assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_HCA), AtomicLevel::Nic);
+            assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_NONE), AtomicLevel::None);
         }
     }
 

@@ -41,7 +41,7 @@
 //! soft-RoCE (`rxe`) copies by the kernel's `memcpy`, which on CPUs with ERMS is `rep movsb`, and may
 //! there, by what the architecture says, tear words: it is for tests, and `ci/softroce` runs it on a
 //! CPU without. Atomics of NICs are atomic among themselves; among the CPU's only where the device
-//! says so (`IBV_ATOMIC_GLOB`, as soft-RoCE does).
+//! says so (`IBV_ATOMIC_GLOB`) and is soft-RoCE or performs them by atomics of the PCIe bus.
 //!
 //! # Failure
 //!

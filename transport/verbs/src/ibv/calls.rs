@@ -2,7 +2,53 @@
 
 use std::ffi::c_int;
 
-use super::sys::{ibv_cq, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc};
+use super::sys::{
+    ibv_context, ibv_cq, ibv_device_attr_ex, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc,
+    verbs_context,
+};
+
+/// The table of extended calls that lies before a context, if its provider has it as far as byte `from` of the table's
+/// end: fields are added at the front.
+///
+/// # Safety
+///
+/// The context is open.
+unsafe fn extended(context: *mut ibv_context, from: usize) -> Option<*mut verbs_context> {
+    // SAFETY: the context is open.
+    let is_extended = unsafe { (*context).abi_compat }.addr() == usize::MAX;
+    if !is_extended {
+        return None;
+    }
+    let table = context
+        .cast::<u8>()
+        .wrapping_sub(std::mem::offset_of!(verbs_context, context))
+        .cast::<verbs_context>();
+    // SAFETY: an extended context has its size directly before it.
+    let size = unsafe { (*table).sz };
+    (size >= size_of::<verbs_context>() - from).then_some(table)
+}
+
+/// Writes the device's extended attributes, as far as the provider knows them.
+///
+/// # Safety
+///
+/// The context is open.
+pub(super) unsafe fn ibv_query_device_ex(
+    context: *mut ibv_context,
+    into: &mut ibv_device_attr_ex,
+) -> c_int {
+    let from = std::mem::offset_of!(verbs_context, query_device_ex);
+    // SAFETY: the context is open.
+    let Some(table) = (unsafe { extended(context, from) }) else {
+        return libc::EOPNOTSUPP;
+    };
+    // SAFETY: the table reaches to this field.
+    match unsafe { (*table).query_device_ex } {
+        // SAFETY: the context is open, at most the structure's size is written.
+        Some(query) => unsafe { query(context, std::ptr::null(), into, size_of_val(into)) },
+        None => libc::EOPNOTSUPP,
+    }
+}
 
 /// # Safety
 ///

@@ -7,12 +7,13 @@ use std::sync::{Arc, Once};
 
 use oxshmem_transport::{Error, Result};
 
+use super::calls::ibv_query_device_ex;
 use super::gid::Gid;
 use super::library::Library;
 use super::result::{created, ended, failed, returned};
 use super::sys::{
-    ibv_atomic_cap, ibv_context, ibv_device, ibv_device_attr, ibv_gid_entry, ibv_pd, ibv_port_attr,
-    ibv_port_state, ibv_transport_type,
+    ibv_atomic_cap, ibv_context, ibv_device, ibv_device_attr, ibv_device_attr_ex, ibv_gid_entry,
+    ibv_pd, ibv_port_attr, ibv_port_state, ibv_transport_type,
 };
 use crate::limits::NAME;
 
@@ -155,6 +156,8 @@ pub(crate) struct DeviceLimits {
     /// Reads and atomics outstanding that it serves as the responder.
     pub(crate) reads_in: u8,
     pub(crate) atomics: ibv_atomic_cap::Type,
+    /// Whether it adds, compares and swaps words of 8 bytes by atomics of the PCIe bus.
+    pub(crate) pci_atomics: bool,
     pub(crate) vendor: u32,
     /// The vendor's number of the model.
     pub(crate) part: u32,
@@ -255,10 +258,23 @@ impl Context {
             reads_out: reads(attr.max_qp_init_rd_atom),
             reads_in: reads(attr.max_qp_rd_atom),
             atomics: attr.atomic_cap,
+            pci_atomics: self.has_pci_atomics(),
             vendor: attr.vendor_id,
             part: attr.vendor_part_id,
             ports: attr.phys_port_cnt,
         })
+    }
+
+    #[doc(alias = "ibv_query_device_ex")]
+    fn has_pci_atomics(&self) -> bool {
+        /// `IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP`.
+        const OF_8_BYTES: u16 = 2;
+        // SAFETY: integers only, for which zero is a value.
+        let mut attr: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open.
+        let code = unsafe { ibv_query_device_ex(self.as_raw(), &mut attr) };
+        let atomics = attr.pci_atomic_caps;
+        code == 0 && atomics.fetch_add & atomics.compare_swap & OF_8_BYTES != 0
     }
 
     #[doc(alias = "ibv_query_port")]

@@ -53,6 +53,7 @@ fn limits() -> DeviceLimits {
         reads_out: 16,
         reads_in: 16,
         atomics: 0,
+        pci_atomics: false,
         vendor: 0x02c9,
         part: 4129,
         ports: 1,
