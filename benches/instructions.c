@@ -1,5 +1,5 @@
 /* A loop of calls for words of 8 bytes, and nothing else. benches/instructions counts its instructions:
-   instructions p|g|putmem|fetch_add|quiet COUNT. */
+   instructions p|g|putmem|fetch_add|quiet|barrier|broadcast COUNT. */
 #include <shmem.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,12 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "fetch_add") == 0)
         for (i = 0; i < count; i++)
             sum += shmem_long_atomic_fetch_add(words + i % 64, 1, 0);
+    else if (strcmp(argv[1], "barrier") == 0)
+        for (i = 0; i < count; i++)
+            shmem_barrier_all();
+    else if (strcmp(argv[1], "broadcast") == 0)
+        for (i = 0; i < count; i++)
+            shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 32, sizeof *words, 0);
     else
         for (i = 0; i < count; i++)
             shmem_quiet();

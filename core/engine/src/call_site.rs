@@ -4,14 +4,9 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The place of a call in the source of a program, or of the library, which makes calls for itself, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallSite {
-    /// The place.
-    pub place: &'static Location<'static>,
-    /// The start of the path of each of the library's own source files.
-    pub library: &'static str,
-}
+/// The place of a call in the source of a program, or of the library, which makes calls for itself, too. One word: each
+/// call that is not a fast path stores it.
+pub type CallSite = &'static Location<'static>;
 
 thread_local! {
     /// The place of the call that this thread is in.
@@ -26,12 +21,11 @@ pub fn hide() {
     HIDDEN.store(true, Ordering::Relaxed);
 }
 
-impl CallSite {
-    /// Whether the place lies in the program, and is to be named.
-    #[must_use]
-    pub fn is_programs(self) -> bool {
-        !self.place.file().starts_with(self.library) && !HIDDEN.load(Ordering::Relaxed)
-    }
+/// Whether a place lies in the program, and is to be named. `library` begins the path of each of the library's own
+/// source files.
+#[must_use]
+pub fn is_programs(site: CallSite, library: &str) -> bool {
+    !site.file().starts_with(library) && !HIDDEN.load(Ordering::Relaxed)
 }
 
 /// The call that this thread is in, until this is dropped; then the outer one again.
@@ -71,11 +65,12 @@ pub fn current() -> Option<CallSite> {
     CURRENT.get()
 }
 
-/// The place of the call that this thread is in, as the end of a message; empty where it is in none.
+/// The place of the call that this thread is in, as the end of a message; empty where it is in none, or in the
+/// [library's own](is_programs).
 #[must_use]
-pub fn called_at() -> String {
-    let site = CURRENT.get().filter(|site| site.is_programs());
+pub fn called_at(library: &str) -> String {
+    let site = CURRENT.get().filter(|site| is_programs(site, library));
     site.map_or_else(String::new, |site| {
-        format!("; called at {}:{}", site.place.file(), site.place.line())
+        format!("; called at {}:{}", site.file(), site.line())
     })
 }

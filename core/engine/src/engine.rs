@@ -88,6 +88,8 @@ pub struct Engine {
     pub long_waits: LongWaits,
     /// The counter of waits, if the program wants statistics.
     pub wait_observer: Option<WaitObserver>,
+    /// The start of the path of the source files whose calls are the library's own, not the program's.
+    pub sources: &'static str,
 
     // Order.
     /// Whether a fence orders nonblocking operations, too, and reads are ordered (M18, M20).

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::live_block_cache::LiveBlockCache;
 use crate::options::{MakeGpuMemory, Overrides, ProgramMemory};
 use crate::pe_state::PeState;
+use crate::place;
 use crate::setup::Setup;
 use crate::stats::counters::Stats;
 use crate::world::{Inner, World};
@@ -348,6 +349,7 @@ fn assemble(setup: Setup) -> World {
         progress_hook: OnceLock::new(),
         long_waits: handlers.long_waits,
         wait_observer: stats.clone().map(Stats::wait_observer),
+        sources: place::sources(),
         is_ordered: setup.config.model == MemoryModel::Ordered,
         fences_always_slow: peers.fences_always_slow,
         untracked_stores: Arc::default(),

@@ -10,14 +10,9 @@ use oxshmem_engine::call_site::{self, CallSite};
 
 use crate::error::{Error, Result};
 
-type Place = &'static Location<'static>;
-
-/// A place as the engine notes it.
-fn site(place: Place) -> CallSite {
-    CallSite {
-        place,
-        library: file!().trim_end_matches("place.rs"),
-    }
+/// The start of the path of each source file of this crate.
+pub(crate) fn sources() -> &'static str {
+    file!().trim_end_matches("place.rs")
 }
 
 /// Makes a call of the program's: its error names the place of the call, and so does a report of a wait in it. A call
@@ -26,7 +21,7 @@ fn site(place: Place) -> CallSite {
 #[track_caller]
 pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     let place = Location::caller();
-    let entered = call_site::enter(site(place));
+    let entered = call_site::enter(place);
     let is_inner = entered.is_inner();
     let done = call();
     drop(entered);
@@ -39,9 +34,9 @@ pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
 
 /// `put at src/main.rs:12`. The name is leaked, since errors hold it by reference; there are no more names than lines with
 /// calls.
-fn named(call: &'static str, place: Place) -> &'static str {
+fn named(call: &'static str, place: CallSite) -> &'static str {
     static NAMES: Mutex<BTreeMap<(&str, &str, u32), &str>> = Mutex::new(BTreeMap::new());
-    if !site(place).is_programs() {
+    if !call_site::is_programs(place, sources()) {
         return call;
     }
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +57,7 @@ impl Error {
     }
 
     #[cold]
-    fn at(mut self, place: Place) -> Self {
+    fn at(mut self, place: CallSite) -> Self {
         if let Some(call) = self.call_mut() {
             *call = named(call, place);
         }
@@ -79,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_call_within_another_has_the_place_of_that() {
-        let line = || Ok(call_site::current().map(|site| site.place.line()));
+        let line = || Ok(call_site::current().map(|site| site.line()));
         let (here, seen) = (line!(), placed(|| placed(line)));
         assert_eq!(seen.unwrap(), Some(here));
         assert!(call_site::current().is_none());

@@ -81,13 +81,13 @@ impl<'s> LongWait<'s> {
         if is_old {
             self.unlist();
             let (whom, what) = describe();
-            let what = what + &called_at();
+            let what = what + &called_at(engine.sources);
             engine.long_waits.add(call, whom, what, self.since);
             self.listed = Some(Instant::now());
         }
         if self.reports.due(waited) {
             let (whom, what) = describe();
-            let what = what + &called_at();
+            let what = what + &called_at(engine.sources);
             report::warn(&report_of(engine.me, call, whom, &what, waited));
             engine.bootstrap.hangs();
         }
