@@ -4,3 +4,4 @@ pub mod entry;
 pub mod forgetful;
 pub mod liveness;
 pub mod mapped_table;
+pub(crate) mod pe_set;

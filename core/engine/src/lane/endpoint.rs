@@ -13,6 +13,7 @@ use crate::lane::in_flight::{Effect, InFlight, Issued, PeerInFlight};
 use crate::lane::lane_state::{Deferred, LaneState, PollOutcome};
 use crate::lane::rail::{IdleLane, Rail};
 use crate::order::op_set::{OpKind, OpSet};
+use crate::peer::pe_set::Towards;
 use crate::trace::lane_counters::{LaneCounters, Operation};
 use crate::trace::timeline::Trace;
 
@@ -434,11 +435,11 @@ impl Endpoint {
         self.to_peer(pe).is_some_and(|peer| peer.messages_cancelled)
     }
 
-    /// A PE, one of `only`, whose fetches were cancelled and not yet reported by a quiet.
-    pub(crate) fn cancelled_fetch(&self, only: Option<&[usize]>) -> Option<usize> {
+    /// A PE among these whose fetches were cancelled and not yet reported by a quiet.
+    pub(crate) fn cancelled_fetch(&self, among: &Towards<'_>) -> Option<usize> {
         let in_flight = self.in_flight.borrow();
         let mut cancelled = in_flight.cancelled_fetches().iter().copied();
-        cancelled.find(|pe| only.is_none_or(|only| only.contains(pe)))
+        cancelled.find(|pe| among.has(*pe))
     }
 
     /// A quiet has reported that the data fetched from a PE do not arrive.

@@ -1,6 +1,7 @@
 //! The operations of one context in flight on one endpoint, by target PE.
 
 use crate::order::op_set::OpSet;
+use crate::peer::pe_set::PeSet;
 
 /// How far a posted operation must have come before the call returns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,8 +41,8 @@ impl Effect {
 pub(crate) struct InFlight {
     /// By PE, since the context's last quiet towards it; empty before the first operation.
     by_pe: Vec<PeerInFlight>,
-    /// The PEs with operations in flight, each once, in order.
-    peers: Vec<usize>,
+    /// The PEs with operations in flight.
+    peers: PeSet,
     /// The PEs whose fetches were cancelled and not yet reported by a quiet.
     cancelled_fetches: Vec<usize>,
 }
@@ -93,12 +94,12 @@ impl InFlight {
         } = issued;
         if self.by_pe.is_empty() {
             self.by_pe.resize(pes, PeerInFlight::default());
+            self.peers.reserve(pes);
         }
         if let Some(peer) = self.by_pe.get_mut(pe) {
             if !peer.listed {
                 peer.listed = true;
-                let at = self.peers.partition_point(|listed| *listed < pe);
-                self.peers.insert(at, pe);
+                self.peers.insert(pe);
             }
             peer.fetches |= fetches;
             peer.updates.add(updates);
@@ -146,9 +147,7 @@ impl InFlight {
     pub(crate) fn complete(&mut self, pe: usize) {
         if let Some(peer) = self.to_peer_mut(pe) {
             *peer = PeerInFlight::default();
-            if let Ok(at) = self.peers.binary_search(&pe) {
-                self.peers.remove(at);
-            }
+            self.peers.remove(pe);
         }
     }
 
@@ -159,7 +158,6 @@ impl InFlight {
 
     /// The first PE from `from` on with operations in flight. By PE, so completions in between do no harm.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
-        let at = self.peers.partition_point(|listed| *listed < from);
-        self.peers.get(at).copied()
+        self.peers.next(from)
     }
 }

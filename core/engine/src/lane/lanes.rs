@@ -2,7 +2,6 @@
 //! flushes. Data only; the operations lie in the files beside this one.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,8 +9,10 @@ use oxshmem_transport::MemoryKind;
 
 use crate::error::Result;
 use crate::lane::endpoint::Endpoint;
+use crate::lane::flush_state::BegunFlush;
 use crate::lane::rail::Rail;
 use crate::lane::remote::RemoteTarget;
+use crate::peer::pe_set::PeSet;
 use crate::trace::timeline::Trace;
 
 /// All lanes of a context.
@@ -26,7 +27,9 @@ pub struct Lanes {
     /// Some endpoint has operations that a fence ordered before later ones on other endpoints.
     pub(crate) has_fenced: Cell<bool>,
     /// The PEs whose GPUs must flush before a quiet ends (M27): a flush of the lane does not do that.
-    pub(crate) gpu_flushes_due: RefCell<BTreeSet<usize>>,
+    pub(crate) gpu_flushes_due: RefCell<PeSet>,
+    /// Empty outside fences and quiets, which use its memory again.
+    pub(crate) flushes: RefCell<Vec<BegunFlush>>,
     /// Nonblocking gets into this PE's own GPU memory are in flight that need a flush here.
     pub(crate) gpu_gets_in_flight: Cell<bool>,
     /// Slices of cudarc's are lent to nonblocking operations.
@@ -52,6 +55,7 @@ impl Lanes {
             always_slow,
             has_fenced: Cell::new(false),
             gpu_flushes_due: RefCell::default(),
+            flushes: RefCell::default(),
             gpu_gets_in_flight: Cell::new(false),
             slices_lent: Cell::new(false),
             acknowledgements: Cell::new(0),

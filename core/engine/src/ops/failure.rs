@@ -216,7 +216,7 @@ impl Worker {
                 .endpoints
                 .iter()
                 .for_each(|endpoint| endpoint.forget(pe));
-            lanes.gpu_flushes_due.borrow_mut().remove(&pe);
+            lanes.gpu_flushes_due.borrow_mut().remove(pe);
         }
     }
 }

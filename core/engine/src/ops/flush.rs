@@ -1,10 +1,15 @@
-//! Flushing an endpoint towards one PE: all operations posted to it are placed (M27).
+//! Flushing endpoints: all operations posted to a PE are placed (M27).
+//!
+//! A flush has two steps. It is begun by one operation of the lane, and ended by a wait for that operation's completion and
+//! for the replies to messages. A fence or quiet begins all its flushes before it ends the first: so they take one round
+//! trip together, however many PEs they go to.
 
-use oxshmem_transport::{MemoryKind, Op};
+use oxshmem_transport::{Counters, MemoryKind, Op, Status};
 
 use crate::error::{Error, Result};
 use crate::lane::endpoint::Endpoint;
-use crate::lane::in_flight::{Effect, Until};
+use crate::lane::flush_state::{BegunFlush, FlushState};
+use crate::lane::in_flight::Effect;
 use crate::lane::remote::LanePeer;
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::OpKind;
@@ -35,18 +40,119 @@ impl Worker {
 
     /// Waits until all operations that this context posted to a PE are placed (M27).
     pub(crate) fn flush(&self, peer: LanePeer<'_>) -> Result<()> {
-        let flushed = self.try_flush(peer);
+        let begun = self.begin_flush(peer);
+        let flushed = begun.and_then(|state| self.end_flush(peer, state));
         if flushed.is_err() {
             self.cancel_messages();
         }
         flushed
     }
 
-    fn try_flush(&self, peer: LanePeer<'_>) -> Result<()> {
+    /// [Flushes](Self::flush) these endpoints and PEs: each flush is posted before any is awaited. A failure does not
+    /// keep the others from being made; `failed` gets each.
+    pub(crate) fn flush_all<'w>(
+        &'w self,
+        peers: impl Iterator<Item = LanePeer<'w>>,
+        mut failed: impl FnMut(LanePeer<'w>, Error),
+    ) {
+        let lanes = &self.state.lanes;
+        // Memory of the context's own: a quiet allocates nothing.
+        let mut flushes = lanes.flushes.take();
+        let mut outcome = |peer, result: Result<FlushState>| {
+            result.unwrap_or_else(|error| {
+                self.cancel_messages();
+                failed(peer, error);
+                FlushState::Clean
+            })
+        };
+        for peer in peers {
+            let state = outcome(peer, self.try_begin_flush(peer));
+            if state != FlushState::Clean {
+                flushes.push(BegunFlush {
+                    endpoint: peer.endpoint.index,
+                    pe: peer.pe,
+                    state,
+                });
+            }
+        }
+        let peer_of = |flush: &BegunFlush| {
+            let endpoint = lanes.endpoints.get(flush.endpoint)?;
+            let pe = flush.pe;
+            Some(LanePeer { endpoint, pe })
+        };
+        // The lanes make room while the other flushes are under way.
+        for flush in &mut flushes {
+            if flush.state == FlushState::Full
+                && let Some(peer) = peer_of(flush)
+            {
+                flush.state = outcome(peer, self.begin_flush(peer));
+            }
+        }
+        for flush in flushes.drain(..) {
+            if let Some(peer) = peer_of(&flush) {
+                let ended = self.end_flush(peer, flush.state);
+                outcome(peer, ended.map(|()| FlushState::Clean));
+            }
+        }
+        lanes.flushes.replace(flushes);
+    }
+
+    /// Begins a flush; waits while the lane is full.
+    fn begin_flush(&self, peer: LanePeer<'_>) -> Result<FlushState> {
+        let begun = self.await_credits(peer, || match self.try_begin_flush(peer) {
+            Ok(FlushState::Full) => None,
+            begun => Some(begun),
+        });
+        match begun {
+            Ok(begun) => begun,
+            Err(error) => self
+                .fail_or_complete(peer, Err(error))
+                .and(Ok(FlushState::Clean)),
+        }
+    }
+
+    /// Begins a flush if the lane is not full.
+    fn try_begin_flush(&self, peer: LanePeer<'_>) -> Result<FlushState> {
         let LanePeer { endpoint, pe } = peer;
-        self.post_deferred(peer)?;
+        if !self.try_post_deferred(peer)? {
+            return Ok(FlushState::Full);
+        }
+        let Some(target) = self.flush_target(peer)? else {
+            return Ok(FlushState::Clean);
+        };
+        // A message with a reply is done; nothing else is in flight then.
+        if endpoint.only_messages(pe) {
+            return Ok(FlushState::Posted { target: 0 });
+        }
+        if endpoint.completion_is_placement(pe, endpoint.updates(pe)) {
+            endpoint.request_completion(peer.id());
+            return Ok(FlushState::Posted { target });
+        }
+        self.cpu_fence(FenceSite::Doorbell);
+        // A full lane has earlier operations, which need progress.
+        self.state.lanes.set_busy();
+        // SAFETY: a flush has no local memory.
+        match unsafe { endpoint.post(peer.id(), Op::Flush) } {
+            Ok((Status::All, target)) => Ok(FlushState::Posted { target }),
+            Ok((Status::Full, _)) => match self.failure_of(peer) {
+                Some(error) => Err(error),
+                None => Ok(FlushState::Full),
+            },
+            Ok((Status::Refused(error), _)) => {
+                let error = self.refusal(pe, error);
+                self.fail_or_complete(peer, Err(error))
+                    .and(Ok(FlushState::Clean))
+            }
+            Err(why) => Err(endpoint.failed(self.call(), why)),
+        }
+    }
+
+    /// The number of operations towards a PE that a flush must see completed; none if nothing is in flight. An error if
+    /// some of them failed.
+    fn flush_target(&self, peer: LanePeer<'_>) -> Result<Option<u64>> {
+        let LanePeer { endpoint, pe } = peer;
         let Some(target) = endpoint.flush_target(peer.id()) else {
-            return Ok(());
+            return Ok(None);
         };
         let target = target.map_err(|why| endpoint.failed(self.call(), why))?;
         if let Some(error) = self.failure_of(peer) {
@@ -60,21 +166,31 @@ impl Worker {
                 pe,
             });
         }
-        let updates = endpoint.updates(pe);
-        if updates.has(OpKind::Message, MemoryKind::Host) {
-            // Puts may be in flight from memory that the caller is about to reuse.
-            let replied = self.await_replies(pe);
-            self.fail_or_complete(peer, replied)?;
-        }
-        // A message with a reply is done; nothing else is in flight then.
-        if !endpoint.only_messages(pe) {
-            if endpoint.completion_is_placement(pe, updates) {
-                endpoint.request_completion(peer.id());
-                let result = self.await_completions(peer, target);
-                self.fail_or_complete(peer, result)?;
-            } else {
-                // SAFETY: a flush has no local memory.
-                unsafe { self.post(peer, Op::Flush, Until::Completed, Effect::Read)? };
+        Ok(Some(target))
+    }
+
+    /// Ends a flush: waits until all operations in flight when it was begun are placed.
+    fn end_flush(&self, peer: LanePeer<'_>, state: FlushState) -> Result<()> {
+        let LanePeer { endpoint, pe } = peer;
+        let FlushState::Posted { target } = state else {
+            return Ok(());
+        };
+        let messages = endpoint.updates(pe).has(OpKind::Message, MemoryKind::Host);
+        let is_complete = |counters: Counters| counters.completed >= target;
+        if messages || !endpoint.counters(peer.id()).is_ok_and(is_complete) {
+            // Others were awaited since it was begun: the lane may have failed meanwhile.
+            if self.flush_target(peer)?.is_none() {
+                return Ok(());
+            }
+            let _traced = endpoint.traced(&Op::Flush, pe, true, Effect::Read);
+            if messages {
+                // Puts may be in flight from memory that the caller is about to reuse.
+                let replied = self.await_replies(pe);
+                self.fail_or_complete(peer, replied)?;
+            }
+            if target > 0 {
+                let completed = self.await_completions(peer, target);
+                self.fail_or_complete(peer, completed)?;
             }
         }
         endpoint.complete(pe);

@@ -137,17 +137,22 @@ impl Worker {
 
     /// Posts the deferred operations towards a PE, before a wait; an error if one was refused.
     pub(crate) fn post_deferred(&self, peer: LanePeer<'_>) -> Result<()> {
+        self.await_credits(peer, || match self.try_post_deferred(peer) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        })?
+    }
+
+    /// Posts the deferred operations towards a PE as far as there are credits; an error if one was refused. Gives whether
+    /// none is left.
+    pub(crate) fn try_post_deferred(&self, peer: LanePeer<'_>) -> Result<bool> {
         let LanePeer { endpoint, pe } = peer;
-        let posted = self.await_credits(peer, || {
-            if endpoint.post_deferred(pe) {
-                Some(Ok(()))
-            } else {
-                self.failure_of(peer).map(Err)
-            }
-        });
-        posted.and_then(|posted| posted)?;
+        if !endpoint.post_deferred(pe) {
+            return self.failure_of(peer).map_or(Ok(false), Err);
+        }
         let Some(refusal) = endpoint.take_refusal(pe) else {
-            return Ok(());
+            return Ok(true);
         };
         if endpoint.failure_towards(pe).is_some() {
             // Before the operations that it may wait for are forgotten.
@@ -159,7 +164,11 @@ impl Worker {
     }
 
     /// Waits until an endpoint has credits for operations to a PE, or `ready` finds another end.
-    fn await_credits<R>(&self, peer: LanePeer<'_>, ready: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(crate) fn await_credits<R>(
+        &self,
+        peer: LanePeer<'_>,
+        ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let describe = || {
             (
                 WaitedFor::Lane(peer.pe),

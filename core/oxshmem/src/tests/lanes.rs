@@ -2,6 +2,7 @@
 
 pub(crate) mod cuts;
 pub(crate) mod endings;
+mod round_trips;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

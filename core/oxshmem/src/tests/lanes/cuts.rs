@@ -20,7 +20,7 @@ use crate::testing::spmd_with;
 use crate::tests::lanes::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
 use crate::world::World;
 
-const fn completed(completion: Completion) -> Guarantees {
+pub(super) const fn completed(completion: Completion) -> Guarantees {
     Guarantees {
         completion,
         ..Guarantees::NONE
@@ -29,7 +29,7 @@ const fn completed(completion: Completion) -> Guarantees {
 
 /// PEs whose lanes copy sources inline, so that no call waits for a word to be on its way. They have no native
 /// put-with-signal.
-fn by_lanes(guarantees: Guarantees) -> Builder {
+pub(super) fn by_lanes(guarantees: Guarantees) -> Builder {
     let settings = Settings {
         guarantees,
         depth: None,
@@ -60,7 +60,11 @@ fn together_by(guarantees: Guarantees, pes: usize, then: impl Fn(&World) -> Resu
     together_on(by_lanes(guarantees), pes, then);
 }
 
-fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
+pub(super) fn together_on(
+    builder: Builder,
+    pes: usize,
+    then: impl Fn(&World) -> Result<()> + Sync,
+) {
     let through = AtomicUsize::new(0);
     let ended = spmd_with(builder, pes, |world| {
         // The lanes are connected, and nothing is in flight when the first connection fails.
@@ -104,7 +108,7 @@ fn swallow(world: &World) -> Arc<Asked> {
     asked
 }
 
-fn is_lane_failure<T: std::fmt::Debug>(result: Result<T>) {
+pub(super) fn is_lane_failure<T: std::fmt::Debug>(result: Result<T>) {
     assert!(
         matches!(result, Err(Error::LaneFailed { .. })),
         "{result:?}"

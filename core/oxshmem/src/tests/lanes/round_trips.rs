@@ -1,0 +1,192 @@
+//! The round trips of fences and quiets with many PEs, on a lane with a clock of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use oxshmem_transport::{Completion, Counters, Lane, Op, Pe, Posted, Status, forward};
+
+use crate::error::{Error, Result};
+use crate::tests::lanes::cuts::{by_lanes, completed, is_lane_failure, together_on};
+use crate::tests::lanes::{Fate, unanswered, watched};
+use crate::world::World;
+
+/// Polls of the lane until the completion of an operation is there: its clock counts polls.
+const ROUND_TRIP: u64 = 50;
+/// Operations to one PE that it takes at once.
+const DEPTH: u64 = 4;
+const DIRTY: usize = 64;
+
+/// A lane that sees each operation complete one round trip after its post.
+#[derive(Debug)]
+struct Clocked {
+    inner: Box<dyn Lane>,
+    /// By PE: the operations before it was wrapped, and the time of each since.
+    posts: Vec<(u64, Vec<u64>)>,
+    now: Arc<AtomicU64>,
+}
+
+impl Clocked {
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::SeqCst)
+    }
+
+    fn completed(&self, pe: Pe) -> u64 {
+        let (before, posts) = &self.posts[pe.index()];
+        let over = |at: &&u64| **at + ROUND_TRIP <= self.now();
+        before + posts.iter().take_while(over).count() as u64
+    }
+}
+
+impl Lane for Clocked {
+    forward!(connect, endpoint => inner);
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let under_way = self.inner.counters(pe).posted - self.completed(pe);
+        let credits = DEPTH.saturating_sub(under_way) as usize;
+        let some = &ops[..ops.len().min(credits)];
+        // SAFETY: the caller's promise.
+        let mut posted = unsafe { self.inner.post(pe, some) };
+        let now = self.now();
+        let (_, posts) = &mut self.posts[pe.index()];
+        posts.extend(std::iter::repeat_n(now, posted.accepted));
+        if some.len() < ops.len() && matches!(posted.status, Status::All) {
+            posted.status = Status::Full;
+        }
+        posted
+    }
+
+    fn progress(&mut self) -> oxshmem_transport::Result<()> {
+        self.now.fetch_add(1, Ordering::SeqCst);
+        self.inner.progress()
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        let Counters { posted, completed } = self.inner.counters(pe);
+        Counters {
+            posted,
+            completed: completed.min(self.completed(pe)),
+        }
+    }
+}
+
+/// Gives the lanes of a PE a clock.
+fn clocked(world: &World) -> Arc<AtomicU64> {
+    let now = Arc::new(AtomicU64::new(0));
+    for endpoint in &world.worker.state.lanes.endpoints {
+        endpoint.wrap(|inner| {
+            let before = |pe| (inner.counters(Pe(pe)).posted, Vec::new());
+            let posts = (0..world.n_pes() as u32).map(before).collect();
+            let now = Arc::clone(&now);
+            Box::new(Clocked { inner, posts, now })
+        });
+    }
+    now
+}
+
+/// The round trips that one call of PE 0 takes after so many puts to each of the other PEs.
+fn round_trips(completion: Completion, puts: usize, call: fn(&World) -> Result<()>) -> f64 {
+    let ticks = AtomicU64::new(0);
+    let builder = by_lanes(completed(completion)).heap_limit(1 << 20);
+    together_on(builder, DIRTY + 1, |world| {
+        let x = world.alloc_zeroed::<u64>(puts)?;
+        world.quiet()?;
+        world.worker.engine.bootstrap.barrier()?;
+        if world.my_pe() == 0 {
+            let now = clocked(world);
+            for at in 0..puts {
+                (1..=DIRTY).try_for_each(|pe| world.p(x.at(at)?, 7, pe))?;
+            }
+            let begun = now.load(Ordering::SeqCst);
+            call(world)?;
+            ticks.store(now.load(Ordering::SeqCst) - begun, Ordering::SeqCst);
+            world.quiet()?;
+        }
+        world.worker.engine.bootstrap.barrier()?;
+        let mut came = vec![0; puts];
+        world.read(&mut came, x)?;
+        let expected = if world.my_pe() == 0 { 0 } else { 7 };
+        assert_eq!(came, vec![expected; puts]);
+        Ok(())
+    });
+    ticks.load(Ordering::SeqCst) as f64 / ROUND_TRIP as f64
+}
+
+/// A call that completes operations.
+type Completing = fn(&World) -> Result<()>;
+
+const CALLS: [(&str, Completing); 2] = [
+    ("quiet", |world| world.quiet()),
+    ("fence", |world| world.fence()),
+];
+
+/// By a flush where a completion does not mean placement, and by the completions where it does.
+#[test]
+fn m19_with_64_dirty_pes_a_quiet_or_fence_takes_the_time_of_one() {
+    for completion in [Completion::Accepted, Completion::Placed] {
+        for (name, call) in CALLS {
+            let taken = round_trips(completion, 1, call);
+            assert!(
+                (0.9..=1.5).contains(&taken),
+                "{name}, {completion:?}: {taken}"
+            );
+        }
+    }
+}
+
+/// No flush can be posted until the puts before it have completed.
+#[test]
+fn m19_with_64_full_lanes_a_quiet_or_fence_waits_once_for_room_and_once_for_the_flushes() {
+    for (name, call) in CALLS {
+        let taken = round_trips(Completion::Accepted, DEPTH as usize, call);
+        assert!((1.9..=3.0).contains(&taken), "{name}: {taken}");
+    }
+}
+
+/// One connection fails when its flush is posted, another while all flushes are under way. Each failure is reported, and
+/// nothing of the other PEs is lost.
+#[test]
+fn m19_a_quiet_makes_all_flushes_whatever_pes_fail_before_and_after() {
+    let builder = by_lanes(completed(Completion::Accepted));
+    together_on(builder, 6, |world| {
+        let x = world.alloc_zeroed::<u64>(1)?;
+        world.quiet()?;
+        world.worker.engine.bootstrap.barrier()?;
+        if world.my_pe() > 0 {
+            world.worker.engine.bootstrap.barrier()?;
+            let mut came = [0];
+            world.read(&mut came, x)?;
+            let connected = ![2, 4].contains(&world.my_pe());
+            assert!(!connected || came == [7], "{came:?}");
+            return Ok(());
+        }
+        (1..6).try_for_each(|pe| world.p(x, 7, pe))?;
+        let asked = watched(world);
+        let flushes: Arc<Mutex<Vec<Pe>>> = Arc::default();
+        let noted = Arc::clone(&flushes);
+        asked.decide(move |pe, op| {
+            assert!(matches!(op, Op::Flush), "{op:?}");
+            noted.lock().unwrap().push(pe);
+            match pe {
+                Pe(2) => Fate::Cut,
+                Pe(4) => Fate::Keep,
+                _ => Fate::Perform,
+            }
+        });
+        let failing = Arc::clone(&asked);
+        // All but that of PE 2.
+        asked.after(4, move || failing.fail(unanswered(Pe(4))));
+        let ended = world.quiet();
+        assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
+        assert_eq!(*flushes.lock().unwrap(), [1, 2, 3, 4, 5].map(Pe));
+        world.worker.engine.bootstrap.barrier()?;
+        // The others are complete: there is nothing to post or to wait for.
+        let before = asked.calls();
+        world.pe_quiet(&[5, 1, 3])?;
+        assert_eq!(asked.calls(), before);
+        // The second failure, too, then no more.
+        is_lane_failure(world.quiet());
+        world.quiet()?;
+        asked.decide(|_, _| Fate::Perform);
+        Ok(())
+    });
+}
