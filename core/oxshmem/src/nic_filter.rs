@@ -113,6 +113,23 @@ impl Nics {
         }
     }
 
+    /// For each of a transport's devices, whether a PE may get it: all that are [allowed](Self::allows), but with a map about
+    /// this transport those in the map alone.
+    pub fn may_get(&self, devices: &[String]) -> Vec<bool> {
+        match self {
+            Nics::Map(map) => {
+                let is_mapped = |d: &String| map.iter().any(|(name, _)| is_called(d, name));
+                let mapped: Vec<bool> = devices.iter().map(is_mapped).collect();
+                if mapped.contains(&true) {
+                    mapped
+                } else {
+                    vec![true; devices.len()]
+                }
+            }
+            _ => self.allows(devices),
+        }
+    }
+
     /// The device that the map gives to this local rank of `pes`, if it is about these devices.
     pub fn mapped(
         &self,

@@ -23,6 +23,7 @@ pub(crate) mod hosts;
 pub(crate) mod lanes;
 pub(crate) mod layout;
 pub(crate) mod membership;
+pub(crate) mod network_select;
 pub(crate) mod route_summary;
 pub(crate) mod spin_budget;
 #[cfg(test)]
@@ -231,6 +232,7 @@ fn share_heaps(
     });
     let heaps: Vec<_> = heaps.collect();
     let rails = RailSet {
+        card: announced.cards.get(membership.me()),
         opened: rails,
         unavailable: &announced.rails.unavailable,
         preference,

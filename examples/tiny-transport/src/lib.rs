@@ -152,6 +152,8 @@ unsafe impl Transport for Tiny {
         Ok(vec![Device {
             name: "table".into(),
             description,
+            megabits: 0,
+            networks: Vec::new(),
         }])
     }
 

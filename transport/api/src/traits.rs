@@ -49,6 +49,22 @@ pub struct Device {
     pub name: String,
     /// One line about it for `oxshmem info`.
     pub description: String,
+    /// Its bandwidth in Mb/s, by which networks are compared; 0 if the transport does not know it.
+    pub megabits: u32,
+    /// The networks that it is in. None if all devices of the transport reach each other, or if the transport cannot tell.
+    pub networks: Vec<Network>,
+}
+
+/// A network of one transport's devices. Two devices with a network in common reach each other. The name means
+/// nothing to the layers above: it is compared, and shown to users.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    /// Networks with equal names are one. Short, because every PE sends it to all, and readable, such as
+    /// `RoCE 10.1.0.0/16`.
+    pub name: String,
+    /// Whether its devices may be unable to reach each other, and the transport cannot find out here. The same for every
+    /// device in it.
+    pub uncertain: bool,
 }
 
 /// The access to one peer's memory of one kind.

@@ -76,6 +76,8 @@ unsafe impl Transport for Loopback {
         Ok(vec![Device {
             name: "memory".into(),
             description: "this host's memory, mapped by each PE".into(),
+            megabits: 0,
+            networks: Vec::new(),
         }])
     }
 

@@ -47,6 +47,8 @@ fn described(device: &oxshmem_cuda::Device) -> Device {
         // The name that topologies use, so that the nearest NIC is found.
         name: device.uuid().to_string(),
         description: format!("CUDA's number {}, {}", device.ordinal(), device.name()),
+        megabits: 0,
+        networks: Vec::new(),
     }
 }
 

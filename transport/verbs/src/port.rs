@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use oxshmem_transport::{Device, Error, Result};
+use oxshmem_transport::{Device, Error, Network, Result};
 
 use crate::cpu_model::{CpuModel, Relaxed};
 use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
+use crate::interfaces::Interfaces;
 use crate::limits::NAME;
+use crate::networks;
 use crate::settings::{Partition, Settings};
 use crate::wire::{MOST_GIDS, PortAddress};
 
@@ -43,6 +45,7 @@ fn unavailable(why: String) -> Error {
 pub(crate) fn probe(settings: &Settings) -> Result<Vec<Device>> {
     let mut found = Vec::new();
     let mut reasons = Vec::new();
+    let interfaces = Interfaces::read();
     for name in device_names()? {
         let ports = Context::open(&name).and_then(|context| {
             let limits = context.limits()?;
@@ -57,7 +60,10 @@ pub(crate) fn probe(settings: &Settings) -> Result<Vec<Device>> {
         };
         for number in 1..=limits.ports {
             match Port::choose(&context, number, limits, settings) {
-                Ok(port) => found.push((port.rate(), port.describe())),
+                Ok(port) => {
+                    let networks = port.networks(&interfaces, settings);
+                    found.push((port.rate(), port.describe(networks)));
+                }
                 Err(error) => reasons.push(error.to_string()),
             }
         }
@@ -161,7 +167,16 @@ impl Port {
         lanes * lane_rate(self.attributes.speed)
     }
 
-    fn describe(&self) -> Device {
+    fn networks(&self, interfaces: &Interfaces, settings: &Settings) -> Vec<Network> {
+        let gids: Vec<Gid> = self.gids.iter().map(|(_, gid)| *gid).collect();
+        if self.attributes.ethernet {
+            networks::roce(&gids, interfaces, settings.routed)
+        } else {
+            networks::infiniband(&gids, self.partition_key)
+        }
+    }
+
+    fn describe(&self, networks: Vec<Network>) -> Device {
         let layer = match (self.attributes.ethernet, self.software) {
             (true, true) => "soft-RoCE",
             (true, false) => "RoCE",
@@ -173,6 +188,8 @@ impl Port {
         Device {
             name: self.name(),
             description: format!("{layer}, {rate} Gb/s, {gid}, MTU {bytes}"),
+            megabits: (rate * 1000.0) as u32,
+            networks,
         }
     }
 }

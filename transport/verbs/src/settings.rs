@@ -46,6 +46,11 @@ pub const VARIABLES: &[Variable] = &[
         "whether packets on InfiniBand carry a global route also within a subnet (auto, on)",
     ),
     variable(
+        "OXSHMEM_VERBS_ROUTED",
+        "auto: if the interface has a route by a gateway, else uncertain",
+        "whether routers join this NIC's RoCE subnets with others, so that NICs of several subnets may be chosen (auto, on, off)",
+    ),
+    variable(
         "OXSHMEM_VERBS_TIMEOUT",
         "20 (4.3 s); 16 (0.3 s) on a software device",
         "how long an answer may take before a packet is sent again: 4.096 us times 2 to this power (1..31)",
@@ -148,6 +153,8 @@ pub struct Settings {
     pub traffic_class: u8,
     /// `OXSHMEM_VERBS_GLOBAL_ROUTE`: whether always.
     pub global_route: bool,
+    /// `OXSHMEM_VERBS_ROUTED`.
+    pub routed: Choice,
     /// `OXSHMEM_VERBS_TIMEOUT`.
     pub timeout: Option<u8>,
     /// `OXSHMEM_VERBS_RETRY_COUNT`.
@@ -179,6 +186,7 @@ impl Default for Settings {
             service_level: 0,
             traffic_class: 0,
             global_route: false,
+            routed: Choice::Auto,
             timeout: None,
             retry_count: None,
             rnr_retry: 7,
@@ -244,6 +252,9 @@ impl Settings {
                     &[("auto", false), ("on", true)],
                 )?
                 .unwrap_or(default.global_route),
+            routed: source
+                .word("OXSHMEM_VERBS_ROUTED", CHOICES)?
+                .unwrap_or(default.routed),
             timeout: byte("OXSHMEM_VERBS_TIMEOUT", 1, 31)?.map(|n| n as u8),
             retry_count: byte("OXSHMEM_VERBS_RETRY_COUNT", 0, 7)?.map(|n| n as u8),
             rnr_retry: byte("OXSHMEM_VERBS_RNR_RETRY", 0, 7)?

@@ -177,6 +177,8 @@ unsafe impl Transport for Simulator {
         Ok(vec![Device {
             name: "machine".into(),
             description,
+            megabits: 0,
+            networks: Vec::new(),
         }])
     }
 

@@ -114,6 +114,7 @@ fn my_card(
         transports: probe.opened(),
         unavailable: probe.unavailable(),
         offers: probe.offers(),
+        networks: probe.networks(),
     }
 }
 

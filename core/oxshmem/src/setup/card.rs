@@ -11,6 +11,7 @@ use crate::agreement::none_failed;
 use crate::config::{Atomics, MemoryModel};
 use crate::error::{Error, Result};
 use crate::setup::device_select::Offer;
+use crate::setup::network_select::NetworkCard;
 
 /// A PE's description of itself for all others.
 #[derive(Serialize, Deserialize)]
@@ -54,12 +55,15 @@ pub(super) struct BusinessCard {
     pub unavailable: Vec<(String, String)>,
     /// Devices to choose from, if any transport has several here.
     pub offers: Vec<Offer>,
+    /// The networks of the devices that it may open, for each transport that names networks.
+    pub networks: Vec<NetworkCard>,
 }
 
 /// One opened transport.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RailCard {
     pub name: String,
+    pub device: String,
     pub address: HexBytes,
     /// Whether it registers heaps extent by extent, as they grow.
     pub pins: bool,
@@ -69,6 +73,37 @@ impl BusinessCard {
     /// The card of an opened transport, by name.
     pub(super) fn transport(&self, name: &str) -> Option<&RailCard> {
         self.transports.iter().find(|rail| rail.name == name)
+    }
+
+    /// The networks of its devices for a transport, by name.
+    pub(super) fn networks(&self, transport: &str) -> Option<&NetworkCard> {
+        self.networks.iter().find(|c| c.transport == transport)
+    }
+
+    /// The end of a sentence about two PEs whose devices of this transport have no network in common: the devices of both
+    /// hosts, and their networks. Empty if they have one.
+    pub(super) fn networks_apart(&self, other: &BusinessCard, transport: &str) -> String {
+        let rail = |card: &BusinessCard| Some(card.transport(transport)?.device.clone());
+        let (Some(ours), Some(theirs)) = (rail(self), rail(other)) else {
+            return String::new();
+        };
+        let (Some(mine), Some(their)) = (self.networks(transport), other.networks(transport))
+        else {
+            return String::new();
+        };
+        if mine.share(&ours, their, &theirs) {
+            return String::new();
+        }
+        let told = |card: &BusinessCard, device: &str, networks: &NetworkCard| {
+            let (host, of_device) = (&card.host, networks.networks_of(device));
+            let all = networks.describe();
+            format!("{device} of host {host} is in {of_device}; the host has {all}")
+        };
+        format!(
+            ". The devices have no network in common: {}. {}. Choose devices of one network by OXSHMEM_NIC",
+            told(self, &ours, mine),
+            told(other, &theirs, their)
+        )
     }
 
     /// The reason why the PE has not opened a transport.

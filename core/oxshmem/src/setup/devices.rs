@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::nic_filter::Nics;
 use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_engine::lane::rail::Rail;
+use oxshmem_engine::report;
 use oxshmem_engine::route::table::CandidateReasons;
 use oxshmem_topo::{CpuSet, Topology};
 use oxshmem_transport::{Device, Job, Transport};
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::setup::card::{BusinessCard, RailCard};
 use crate::setup::device_select::{Anchor, Decided, Offer, decide, distance, offers};
 use crate::setup::hosts::Hosts;
+use crate::setup::network_select::{NetworkCard, RankedNetworks, rank};
 use crate::setup::wireup::Unavailable;
 use crate::topology;
 
@@ -37,7 +39,7 @@ struct Slot {
 }
 
 enum SlotState {
-    Open(Box<Rail>, CandidateReasons),
+    Open(Box<Rail>, CandidateReasons, Device),
     /// Devices that may be chosen, and the names of those that the user rules out.
     Several(Vec<Device>, Vec<String>),
     Unavailable(String),
@@ -120,7 +122,7 @@ impl Probe {
             .slots
             .iter()
             .filter_map(|slot| match &slot.state {
-                SlotState::Open(_, named) => {
+                SlotState::Open(_, named, _) => {
                     Some((slot.transport.name(), vec![named.device.to_string()]))
                 }
                 SlotState::Several(devices, _) => Some((slot.transport.name(), names(devices))),
@@ -128,6 +130,20 @@ impl Probe {
             })
             .collect();
         offers(self.topology.as_ref(), &self.cpus, &devices)
+    }
+
+    /// The networks of the devices that this PE may open.
+    pub(super) fn networks(&self) -> Vec<NetworkCard> {
+        let card = |slot: &Slot| {
+            let devices = match &slot.state {
+                SlotState::Open(_, _, device) => std::slice::from_ref(device),
+                SlotState::Several(devices, _) => devices,
+                SlotState::Unavailable(_) => &[],
+            };
+            let may_get = self.nics.may_get(&names(devices));
+            NetworkCard::new(slot.transport.name(), devices, &may_get)
+        };
+        self.slots.iter().filter_map(card).collect()
     }
 
     /// Opens the rest: chooses among several devices, and adds the transports to the cards. Collective if any PE has a
@@ -154,7 +170,7 @@ impl Probe {
         };
         for slot in self.slots {
             let why = match slot.state {
-                SlotState::Open(opened, named) => {
+                SlotState::Open(opened, named, _) => {
                     rails.opened.push(*opened);
                     rails.named.push(named);
                     continue;
@@ -176,7 +192,7 @@ impl Probe {
     fn check_map(&self, pes: usize) -> Result<()> {
         for slot in &self.slots {
             let devices = match &slot.state {
-                SlotState::Open(_, named) => vec![named.device.to_string()],
+                SlotState::Open(_, named, _) => vec![named.device.to_string()],
                 SlotState::Several(devices, _) => names(devices),
                 SlotState::Unavailable(_) => continue,
             };
@@ -198,8 +214,10 @@ impl Probe {
         let me = job.me.index();
         let host = hosts.with(me);
         let local_rank = host.binary_search(&me).unwrap_or(0);
-        let local = host.iter().filter_map(|&pe| Some(&*cards.get(pe)?.offers));
-        let mut all = decide(&local.collect::<Vec<_>>());
+        let networks = Networks::of(cards, hosts);
+        let local = host.iter().filter_map(|&pe| cards.get(pe));
+        let local: Vec<Vec<Offer>> = local.map(|card| networks.narrow(card)).collect();
+        let mut all = decide(&local.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let decided = if local_rank < all.len() {
             all.swap_remove(local_rank)
         } else {
@@ -218,32 +236,108 @@ impl Probe {
                 .mapped(&named, local_rank, host.len())
                 .map_err(|why| setting(&self.nics, why))?;
             let shared = mine.iter().zip(&decided).find(|(o, _)| o.transport == name);
-            let (index, why) = match (by_map, shared) {
+            let card = cards.get(me).and_then(|card| card.networks(name));
+            let (members, network) = networks.choice(name, card, &named);
+            let (index, mut why) = match (by_map, shared) {
                 (Some(index), _) => (index, "OXSHMEM_NIC_MAP says so".to_owned()),
                 (None, Some((_, decided))) => {
                     let topology = (self.topology.as_ref(), self.unknown.as_deref());
-                    let why = reason(topology, &self.cpus, &named, decided, ruled_out);
+                    let among = (&*named, &*members);
+                    let why = reason(topology, &self.cpus, among, decided, ruled_out);
                     (decided.device, why)
                 }
                 (None, None) => (0, "the first".into()),
             };
-            slot.state = match devices.get(index) {
-                Some(device) => SlotState::open(&slot.transport, device, job, Some(why)),
-                None => SlotState::Unavailable("the chosen device is gone".into()),
-            };
+            if by_map.is_none() && !network.is_empty() {
+                why = format!("{why}; {network}");
+            }
+            let others = (0..devices.len()).filter(|&other| {
+                by_map.is_none() && other != index && members.get(other) == Some(&true)
+            });
+            let order: Vec<&Device> = std::iter::once(index)
+                .chain(others)
+                .filter_map(|index| devices.get(index))
+                .collect();
+            slot.state = SlotState::open_first(&slot.transport, &order, job, why);
             opened.extend(slot.card());
+        }
+        if me == 0 && hosts.count() > 1 {
+            networks
+                .warnings()
+                .for_each(|warning| report::warn(&warning));
         }
         Ok(opened)
     }
 }
 
+/// The ranked networks of each transport that names networks and leaves some PE a choice.
+struct Networks(Vec<(String, RankedNetworks)>);
+
+impl Networks {
+    fn of(cards: &[BusinessCard], hosts: &Hosts) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for offer in cards.iter().flat_map(|card| &card.offers) {
+            if !names.contains(&&*offer.transport) {
+                names.push(&offer.transport);
+            }
+        }
+        let ranked = |name: &str| {
+            let of_host = hosts.cards(cards).map(|host| {
+                let networks = host.into_iter().filter_map(|card| card.networks(name));
+                networks.collect()
+            });
+            rank(&of_host.collect::<Vec<_>>())
+        };
+        let all = names
+            .into_iter()
+            .map(|name| (name.to_owned(), ranked(name)));
+        Networks(all.collect())
+    }
+
+    fn of_transport(&self, name: &str) -> Option<&RankedNetworks> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, ranked)| ranked)
+    }
+
+    /// A PE's offers, with the devices outside the chosen networks further than those inside.
+    fn narrow(&self, card: &BusinessCard) -> Vec<Offer> {
+        let mut offers = card.offers.clone();
+        for offer in &mut offers {
+            if let Some(ranked) = self.of_transport(&offer.transport) {
+                let networks = card.networks(&offer.transport);
+                ranked.narrow(offer, networks);
+            }
+        }
+        offers
+    }
+
+    /// By device of this PE, whether it is in the chosen network; and the choice in words.
+    fn choice(
+        &self,
+        transport: &str,
+        card: Option<&NetworkCard>,
+        devices: &[String],
+    ) -> (Vec<bool>, String) {
+        match self.of_transport(transport) {
+            Some(ranked) => (ranked.members(card, devices), ranked.explain()),
+            None => (vec![true; devices.len()], String::new()),
+        }
+    }
+
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        let all = self.0.iter();
+        all.filter_map(|(name, ranked)| ranked.warning(name))
+    }
+}
+
 impl Slot {
     fn card(&self) -> Option<RailCard> {
-        let SlotState::Open(opened, _) = &self.state else {
+        let SlotState::Open(opened, named, _) = &self.state else {
             return None;
         };
         Some(RailCard {
             name: opened.name.to_owned(),
+            device: named.device.to_string(),
             address: HexBytes(opened.domain.address()),
             pins: opened.pins(),
         })
@@ -271,6 +365,30 @@ impl SlotState {
         }
     }
 
+    /// The first of these devices that can be opened. `choice` is the reason for the first.
+    fn open_first(
+        transport: &Arc<dyn Transport>,
+        order: &[&Device],
+        job: &Job,
+        choice: String,
+    ) -> Self {
+        let mut failed: Vec<String> = Vec::new();
+        for device in order {
+            let choice = match failed.as_slice() {
+                [] => choice.clone(),
+                failed => format!("others cannot be opened: {}", failed.join("; ")),
+            };
+            match SlotState::open(transport, device, job, Some(choice)) {
+                SlotState::Unavailable(why) => failed.push(format!("{}: {why}", device.name)),
+                open => return open,
+            }
+        }
+        SlotState::Unavailable(match failed.as_slice() {
+            [] => "the chosen device is gone".into(),
+            failed => failed.join("; "),
+        })
+    }
+
     fn open(
         transport: &Arc<dyn Transport>,
         device: &Device,
@@ -285,6 +403,7 @@ impl SlotState {
                     device: device.name.as_str().into(),
                     choice: choice.map(String::into_boxed_str),
                 },
+                device.clone(),
             ),
             Err(error) => SlotState::Unavailable(error.to_string()),
         }
@@ -295,7 +414,7 @@ impl SlotState {
 fn reason(
     (topology, unknown): (Option<&Topology>, Option<&str>),
     cpus: &CpuSet,
-    devices: &[String],
+    (devices, members): (&[String], &[bool]),
     decided: &Decided,
     ruled_out: &[String],
 ) -> String {
@@ -312,14 +431,16 @@ fn reason(
         (topology, None) => distance(topology, cpus, device),
     };
     let chosen = devices.get(decided.device);
+    let among = devices.iter().zip(members).filter(|(_, is_in)| **is_in);
+    let among: Vec<&String> = among.map(|(device, _)| device).collect();
     let Some(distance) = chosen.and_then(far) else {
         let why = unknown.unwrap_or("the topology knows none of them to be up");
         return format!(
             "one of {}, as near as each other: {why}{shared}",
-            devices.len()
+            among.len()
         );
     };
-    let alike = devices.iter().filter(|d| far(d) == Some(distance)).count();
+    let alike = among.iter().filter(|d| far(d) == Some(distance)).count();
     let nearest = match alike {
         1 => "the nearest".to_owned(),
         alike => format!("one of the {alike} nearest"),
@@ -336,7 +457,7 @@ fn reason(
             nearer.join(", ")
         ),
     };
-    let among = devices.len();
+    let among = among.len();
     format!("{nearest} of {among} to {near} ({distance}){shared}{nearer}")
 }
 

@@ -33,6 +33,15 @@ impl Hosts {
         host.map_or(&[], Vec::as_slice)
     }
 
+    /// For each host, the cards of its PEs.
+    pub(super) fn cards<'a>(
+        &self,
+        cards: &'a [BusinessCard],
+    ) -> impl Iterator<Item = Vec<&'a BusinessCard>> {
+        let cards_of = |pes: &Vec<usize>| pes.iter().filter_map(|&pe| cards.get(pe)).collect();
+        self.0.iter().map(cards_of)
+    }
+
     /// The number of each PE's host, by PE.
     pub(super) fn numbers(&self) -> Box<[u32]> {
         let numbered = (0..).zip(&self.0);

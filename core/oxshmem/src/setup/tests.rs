@@ -6,12 +6,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::nic_filter::Nics;
-use oxshmem_bootstrap::InProcess;
+use oxshmem_bootstrap::{Bootstrap, InProcess};
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
-    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Job, MemoryKind, Peer, Reach,
-    RegionId, RemoteRegion, Result, Transport, forward,
+    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, HostId, Job, MemoryKind,
+    Network, Peer, Reach, RegionId, RemoteRegion, Result, Transport, forward,
 };
 
 use crate::builder::Builder;
@@ -272,6 +272,192 @@ fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
         ),
         "{error}"
     );
+}
+
+/// A NIC's transport for PEs of this process that play hosts. Devices reach each other within one network.
+#[derive(Debug)]
+struct Fabric {
+    /// Names of devices, each with its network, its Gb/s and whether it can be opened.
+    devices: Vec<(&'static str, &'static str, u32, bool)>,
+}
+
+#[derive(Debug)]
+struct FabricDomain {
+    network: &'static str,
+    host: HostId,
+    inner: Arc<dyn Domain>,
+}
+
+// SAFETY: all memory is loopback's.
+unsafe impl Transport for Fabric {
+    fn name(&self) -> &'static str {
+        "fabric"
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        let device = |(name, network, gigabits, _): &(&str, &str, u32, bool)| Device {
+            name: (*name).into(),
+            description: String::new(),
+            megabits: gigabits * 1000,
+            networks: vec![Network {
+                name: (*network).into(),
+                uncertain: false,
+            }],
+        };
+        Ok(self.devices.iter().map(device).collect())
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let found = self.devices.iter().find(|known| known.0 == device.name);
+        let (_, network, _, opens) = *found.unwrap();
+        if !opens {
+            return Err(Error::Unavailable {
+                transport: "fabric",
+                why: "its firmware does not answer".into(),
+            });
+        }
+        let loopback = Loopback::new();
+        let memory = loopback.probe()?.remove(0);
+        Ok(Arc::new(FabricDomain {
+            network,
+            host: job.host.clone(),
+            inner: loopback.open(&memory, job)?,
+        }))
+    }
+}
+
+impl FabricDomain {
+    /// The peer as loopback knows it, if it is in this network.
+    fn inner_peer(&self, peer: &Peer) -> Option<Peer> {
+        let address = peer.address.as_deref()?;
+        Some(Peer {
+            host: self.host.clone(),
+            address: Some(address.strip_prefix(self.network.as_bytes())?.to_vec()),
+            ..peer.clone()
+        })
+    }
+}
+
+impl Domain for FabricDomain {
+    forward!(capabilities, guarantees, lane, peer_lost, register, shutdown => inner);
+
+    fn address(&self) -> Vec<u8> {
+        [self.network.as_bytes(), &self.inner.address()].concat()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match self.inner_peer(peer) {
+            Some(peer) => self.inner.reach(&peer, kind),
+            None => Reach::None("its network is another".into()),
+        }
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let peer = self.inner_peer(peer).unwrap();
+        self.inner.import(&peer, region, key, descriptor)
+    }
+}
+
+const IB: (&str, &str, u32, bool) = ("ib0:1", "InfiniBand fe80::/64", 400, true);
+const LOM: (&str, &str, u32, bool) = ("lom0:1", "RoCE 10.0.0.0/24", 25, true);
+
+/// The device that each PE opens and the reason, or its error: one PE on each host, with these devices and settings.
+fn devices_of_hosts<const N: usize>(
+    hosts: [Vec<(&'static str, &'static str, u32, bool)>; N],
+    nics: &Nics,
+) -> [std::result::Result<(String, String), String>; N] {
+    let mut group = InProcess::group(N as u32).into_iter();
+    std::thread::scope(|threads| {
+        let pes = hosts.map(|devices| {
+            let bootstrap = group.next().unwrap();
+            threads.spawn(move || {
+                let overrides = Overrides {
+                    transports: Some(vec![Arc::new(Fabric { devices })]),
+                    bootstrap: Some(Arc::clone(&bootstrap) as Arc<_>),
+                    ..Overrides::default()
+                };
+                let config = Config {
+                    heap_limit: Some(4 << 20),
+                    host_id: Some(format!("host{}", bootstrap.rank())),
+                    nics: nics.clone(),
+                    ..Config::default()
+                };
+                let setup = super::join(config, &[], overrides).map_err(|e| e.to_string())?;
+                let opened = setup.peers.routes.opened.first().unwrap();
+                let choice = opened.choice.as_deref().unwrap_or_default();
+                Ok((opened.device.to_string(), choice.to_owned()))
+            })
+        });
+        pes.map(|pe| pe.join().unwrap())
+    })
+}
+
+#[test]
+fn hosts_whose_first_nics_are_of_two_fabrics_meet_in_the_wider_one() {
+    let hosts = [vec![IB, LOM], vec![LOM, IB]];
+    for opened in devices_of_hosts(hosts, &Nics::Any) {
+        let (device, choice) = opened.unwrap();
+        assert_eq!(device, "ib0:1");
+        let told = "in InfiniBand fe80::/64, in which every PE has a device (400 Gb/s a host); \
+                    not in RoCE 10.0.0.0/24 (25 Gb/s a host)";
+        assert!(choice.contains(told), "{choice}");
+        assert!(choice.contains("one of 1, as near"), "{choice}");
+    }
+}
+
+#[test]
+fn a_host_with_one_nic_draws_the_others_into_its_network() {
+    let hosts = [vec![IB, LOM], vec![LOM], vec![LOM, IB]];
+    for opened in devices_of_hosts(hosts, &Nics::Any) {
+        assert_eq!(opened.unwrap().0, "lom0:1");
+    }
+}
+
+#[test]
+fn nics_that_the_user_names_are_taken_though_another_network_is_wider() {
+    for nics in [
+        Nics::parse_list("lom0"),
+        Nics::parse_list("^ib0"),
+        Nics::parse_map("lom0:1:1"),
+    ] {
+        for opened in devices_of_hosts([vec![IB, LOM], vec![LOM, IB]], &nics.unwrap()) {
+            assert_eq!(opened.unwrap().0, "lom0:1");
+        }
+    }
+}
+
+#[test]
+fn a_nic_that_cannot_be_opened_gives_way_to_another_of_its_network() {
+    let broken = ("ib1:1", "InfiniBand fe80::/64", 400, false);
+    let hosts = [vec![broken, IB, LOM], vec![LOM, IB]];
+    let [first, second] = devices_of_hosts(hosts, &Nics::Any);
+    let (device, choice) = first.unwrap();
+    assert_eq!(device, "ib0:1");
+    assert!(
+        choice.contains("ib1:1: fabric: not available here: its firmware"),
+        "{choice}"
+    );
+    assert_eq!(second.unwrap().0, "ib0:1");
+}
+
+#[test]
+fn hosts_without_a_common_network_are_told_which_device_is_where() {
+    for error in devices_of_hosts([vec![IB], vec![LOM]], &Nics::Any) {
+        let error = error.unwrap_err();
+        let words = [
+            "its network is another",
+            "ib0:1 of host host0 is in InfiniBand fe80::/64",
+            "lom0:1 of host host1 is in RoCE 10.0.0.0/24",
+            "OXSHMEM_NIC",
+        ];
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
 }
 
 #[test]

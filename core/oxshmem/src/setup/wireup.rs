@@ -56,6 +56,8 @@ pub(super) struct Wireup {
 
 /// The transports by which this PE may reach others, and the rules for their choice.
 pub(super) struct RailSet<'a> {
+    /// This PE's card, with its devices.
+    pub card: Option<&'a BusinessCard>,
     pub opened: &'a [Arc<Rail>],
     pub unavailable: &'a [Unavailable],
     pub preference: Preference,
@@ -243,7 +245,10 @@ impl RailSet<'_> {
         for (index, rail) in self.opened.iter().enumerate() {
             all.extend(refused(index));
             let peer = remote.peer(rail.name);
-            let reach = rail.domain.reach(&peer, heap.kind);
+            let mut reach = rail.domain.reach(&peer, heap.kind);
+            if let (Reach::None(why), Some(card)) = (&mut reach, self.card) {
+                why.push_str(&card.networks_apart(remote.card, rail.name));
+            }
             all.push(Candidate {
                 name: rail.name,
                 standing: self.standing((index, rail), &reach, heap, pair, remote),

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Counters, Device, Domain, Error, GpuFlush,
-    Guarantees, Job, Lane, Limits, LocalKey, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach,
-    Region, RegionId, RemoteRegion, Result, SignalSupport, Transport, WireUp,
+    Guarantees, Job, Lane, Limits, LocalKey, Memory, MemoryKind, Network, Op, Pe, Peer, Posted,
+    Reach, Region, RegionId, RemoteRegion, Result, SignalSupport, Transport, WireUp,
 };
 
 /// The transport that a [`StandIn`] stands in for.
@@ -53,6 +53,14 @@ unsafe impl Transport for StandIn {
         let device = |name: &String| Device {
             name: name.clone(),
             description: "a stand-in".into(),
+            megabits: 400_000,
+            networks: match self.kind {
+                Kind::Verbs => vec![Network {
+                    name: "InfiniBand fe80::/64".into(),
+                    uncertain: false,
+                }],
+                Kind::Nvlink | Kind::Loopback => Vec::new(),
+            },
         };
         Ok(self.devices.iter().map(device).collect())
     }
