@@ -1,0 +1,175 @@
+//! Faults: commands of programs and tests, carried out, at once or on cue.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::abi::sys::ibv_event_type as event;
+use crate::command::Command;
+use crate::device::{Gid, Port};
+use crate::world::{Element, Timer, World};
+
+/// Posts that find their queue full, though it is not.
+static FULL: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a post finds its queue full on cue.
+pub(crate) fn full_on_cue() -> bool {
+    // Relaxed: a count of its own. The first look costs no write.
+    let less = |left: u32| left.checked_sub(1);
+    FULL.load(Ordering::Relaxed) > 0
+        && FULL
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+}
+
+impl World {
+    /// Carries out the cues of the requests that a queue pair's queue has newly given.
+    pub(crate) fn cues(&mut self, number: u32) {
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
+        let fresh = pair
+            .ask
+            .requests
+            .iter()
+            .rev()
+            .take_while(|one| !one.counted)
+            .count();
+        if fresh == 0 {
+            return;
+        }
+        let first = pair.ask.requests.len() - fresh;
+        let mut due = Vec::new();
+        for sending in pair.ask.requests.range_mut(first..) {
+            sending.counted = true;
+            self.fetched += 1;
+            let at = self.fetched;
+            self.cues.retain(|cue| {
+                let now = cue.at == at || cue.at == 0;
+                match (&cue.command, now) {
+                    (Command::Status(status), true) => sending.failed = Some(*status),
+                    (command, true) => due.push(command.clone()),
+                    _ => {}
+                }
+                !now
+            });
+        }
+        for command in due {
+            // A device that is not there was refused when the cue was given.
+            let _ = self.command(&command);
+        }
+    }
+
+    /// Carries out a command. `Err` says why it cannot be.
+    pub(crate) fn command(&mut self, command: &Command) -> Result<(), String> {
+        match command {
+            Command::Status(_) => self.cues.push(crate::command::Cue {
+                at: 0,
+                command: command.clone(),
+            }),
+            // Relaxed: as in `full_on_cue`.
+            Command::Full(count) => FULL.store(*count, Ordering::Relaxed),
+            Command::Down(name, port, millis) => {
+                let number = self.device_of(name)?;
+                self.port_of(number, *port)?.up = false;
+                self.tell_port(number, *port, event::IBV_EVENT_PORT_ERR);
+                if let Some(millis) = millis {
+                    let scale = self.settings.time_scale;
+                    let time = Duration::from_millis(*millis).mul_f64(scale);
+                    self.port_of(number, *port)?.returns = Some(self.now + time);
+                    self.after(time, Timer::Link(number, *port));
+                }
+            }
+            Command::Up(name, port) => {
+                let number = self.device_of(name)?;
+                self.link_up(number, *port);
+            }
+            Command::Lid(name, port, lid) => {
+                let number = self.device_of(name)?;
+                self.port_of(number, *port)?.lid = *lid;
+                self.tell_port(number, *port, event::IBV_EVENT_LID_CHANGE);
+            }
+            Command::Gid(name, port, index, to) => {
+                let number = self.device_of(name)?;
+                let kind = if self.devices[number].ethernet() {
+                    2
+                } else {
+                    0
+                };
+                let table = &mut self.port_of(number, *port)?.gids;
+                if *index >= 256 {
+                    return Err(format!("{index} is no index of a GID table"));
+                }
+                table.resize(table.len().max(index + 1), None);
+                table[*index] = to.map(|raw| Gid { raw, kind });
+                self.tell_port(number, *port, event::IBV_EVENT_GID_CHANGE);
+            }
+            Command::Pkey(name, port, index, key) => {
+                let number = self.device_of(name)?;
+                let entry = self.port_of(number, *port)?.pkeys.get_mut(*index);
+                *entry
+                    .ok_or_else(|| format!("{index} is no index of a table of partition keys"))? =
+                    *key;
+                self.tell_port(number, *port, event::IBV_EVENT_PKEY_CHANGE);
+            }
+            Command::Event(name, kind, port) => {
+                let number = self.device_of(name)?;
+                match port {
+                    Some(port) => self.tell_port(number, *port, *kind),
+                    None => self.tell_all(number, *kind, Element::Device),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn device_of(&self, name: &str) -> Result<usize, String> {
+        let found = self.devices.iter().position(|one| one.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.devices.iter().map(|one| one.name.as_str()).collect();
+            format!("there is no device {name}; there are {}", names.join(", "))
+        })
+    }
+
+    fn port_of(&mut self, device: usize, port: u8) -> Result<&mut Port, String> {
+        let device = &mut self.devices[device];
+        let name = device.name.clone();
+        device
+            .port_mut(port)
+            .ok_or_else(|| format!("{name} has no port {port}"))
+    }
+
+    fn tell_port(&mut self, device: usize, port: u8, kind: event::Type) {
+        self.tell_all(device, kind, Element::Port(port));
+    }
+
+    /// Tells all who have opened a device.
+    fn tell_all(&mut self, device: usize, kind: event::Type, element: Element) {
+        let of_device = self.cards.iter().filter(|(_, card)| card.device == device);
+        let cards: Vec<u32> = of_device.map(|(card, _)| *card).collect();
+        for card in cards {
+            self.event(card, kind, element);
+        }
+    }
+
+    /// Puts a port's link up.
+    pub(crate) fn link_up(&mut self, device: usize, port: u8) {
+        let Some(found) = self.devices[device].port_mut(port) else {
+            return;
+        };
+        if !std::mem::replace(&mut found.up, true) {
+            found.returns = None;
+            self.tell_port(device, port, event::IBV_EVENT_PORT_ACTIVE);
+        }
+    }
+
+    /// Handles the end of the time for which a link was down.
+    pub(crate) fn link_returns(&mut self, device: usize, port: u8) {
+        let now = self.now;
+        let returns = self.devices[device]
+            .port(port)
+            .and_then(|port| port.returns);
+        if returns.is_some_and(|returns| returns <= now) {
+            self.link_up(device, port);
+        }
+    }
+}
