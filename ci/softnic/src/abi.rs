@@ -12,6 +12,12 @@ pub(crate) mod extended;
     missing_docs,
     missing_debug_implementations,
     non_camel_case_types,
+    non_snake_case,
     non_upper_case_globals
 )]
-pub mod sys;
+pub(crate) mod sys;
+
+/// The same types, for this crate's own tests.
+pub mod types {
+    pub use super::sys::*;
+}

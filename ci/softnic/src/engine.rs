@@ -161,7 +161,7 @@ impl Engine {
         while let Some(Reverse((at, timer))) = world.timers.peek().copied()
             && at <= world.now
             // An answer that has come is in time, however late this thread is.
-            && !(matches!(timer, Timer::Answer(_)) && !world.local.is_empty())
+            && (!matches!(timer, Timer::Answer(_)) || world.local.is_empty())
         {
             worked = true;
             world.timers.pop();

@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod devices;
 pub(crate) mod domains;
 pub(crate) mod notices;
+pub(crate) mod open;
 pub(crate) mod pairs;
 pub(crate) mod post;
 pub(crate) mod queries;

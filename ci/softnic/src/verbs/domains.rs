@@ -260,7 +260,7 @@ pub unsafe extern "C" fn ibv_dereg_mr(registration: *mut ibv_mr) -> c_int {
         let lkey = unsafe { Registration::of(registration) }.raw.lkey;
         let mut world = locked()?;
         let region = world.keys.remove(lkey).ok_or(libc::EINVAL)?;
-        // What was accepted is written before: nothing touches the memory afterwards.
+        // Accepted writes are made before: nothing touches the memory afterwards.
         let of_card = world.pairs.values().filter(|pair| pair.card == region.card);
         let pairs: Vec<u32> = of_card.map(|pair| pair.number).collect();
         for pair in pairs {

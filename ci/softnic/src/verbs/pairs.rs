@@ -176,7 +176,7 @@ pub unsafe extern "C" fn ibv_destroy_qp(raw: *mut ibv_qp) -> c_int {
         // SAFETY: the caller's promise.
         let inner = unsafe { &QueuePair::of(raw).inner };
         let mut world = locked()?;
-        // What was accepted is written before: nothing touches memory afterwards.
+        // Accepted writes are made before: nothing touches memory afterwards.
         world.arrive_before(inner.number, u64::MAX);
         world.empty_bus(inner.number, true);
         let pair = world.pairs.remove(&inner.number).ok_or(libc::EINVAL)?;

@@ -94,7 +94,7 @@ unsafe fn copy(queue: &SendQueue, posted: &ibv_send_wr, clock: u64) -> Outcome<R
             (request.remote, request.key) = (atomic.remote_addr, atomic.rkey);
             request.operands = [atomic.compare_add, atomic.swap];
             // As soft-RoCE does.
-            if request.remote % 8 != 0 {
+            if !request.remote.is_multiple_of(8) {
                 return Err(libc::EINVAL);
             }
         }
@@ -130,9 +130,8 @@ pub(crate) unsafe extern "C" fn post_send(
                 return Err(libc::ENOMEM);
             }
             // SAFETY: the caller's promise.
-            inner
-                .send
-                .post(unsafe { copy(&inner.send, posted, clock) }?)?;
+            let request = unsafe { copy(&inner.send, posted, clock) }?;
+            inner.send.post(request)?;
             count += 1;
             next = posted.next;
         }

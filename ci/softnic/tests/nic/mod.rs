@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-pub use softnic::abi::sys::*;
+pub use softnic::abi::types::*;
 
 /// The longest that a test waits: a call that hangs must not hang the tests.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -232,8 +232,7 @@ impl End {
                     ._ibv_query_gid_table(context, entries.as_mut_ptr(), 64, 0, size);
             let last = entries[..count as usize]
                 .iter()
-                .filter(|one| one.port_num == 1)
-                .last();
+                .rfind(|one| one.port_num == 1);
             let last = last.expect("a port has an address");
             let mut attr: ibv_port_attr = std::mem::zeroed();
             assert_eq!(
