@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Pkey(String, u8, usize, u16),
     /// An event of a device, or of one of its ports.
     Event(String, event::Type, Option<u8>),
+    /// The state of all queue pairs goes to standard error.
+    Dump,
     /// The next so many posts find their queue full.
     Full(u32),
 }
@@ -92,6 +94,7 @@ impl Command {
         }
         let device = |name: &str| name.to_owned();
         Ok(match *words {
+            ["dump"] => Command::Dump,
             ["status", name] => Command::Status(status(name)?),
             ["full", count] => Command::Full(number(count)?),
             ["down", name, port] => Command::Down(device(name), number(port)?, None),

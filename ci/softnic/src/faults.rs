@@ -66,6 +66,12 @@ impl World {
                 at: 0,
                 command: command.clone(),
             }),
+            Command::Dump => {
+                eprintln!("softnic: {} timers", self.timers.len());
+                self.pairs
+                    .values()
+                    .for_each(|pair| eprintln!("softnic: {pair:?}"));
+            }
             // Relaxed: as in `full_on_cue`.
             Command::Full(count) => FULL.store(*count, Ordering::Relaxed),
             Command::Down(name, port, millis) => {

@@ -358,6 +358,8 @@ impl World {
         }
         (pair.ask.retries, pair.ask.pauses) = (pair.attr.retry_cnt, pair.attr.rnr_retry);
         pair.ask.deadline = None;
+        // First: its room is that of what follows.
+        self.settle(number);
         self.advance(number);
     }
 
