@@ -225,6 +225,12 @@ pub unsafe extern "C" fn ibv_query_qp(
     })
 }
 
+/// Gives none: no queue pair has the extended interface for posting.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_qp_to_qp_ex(_: *mut ibv_qp) -> *mut std::ffi::c_void {
+    std::ptr::null_mut()
+}
+
 /// `IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS`, and its answers for whole messages and for aligned 128 bytes.
 const RETURN_CAPS: u32 = 1;
 const WHOLE: c_int = 1;
