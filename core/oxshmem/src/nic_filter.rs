@@ -2,7 +2,7 @@
 
 /// The devices that may be chosen, or that are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Nics {
+pub(crate) enum Nics {
     /// Any.
     #[default]
     Any,
@@ -19,7 +19,7 @@ const MOST_PES: usize = 1 << 16;
 
 impl Nics {
     /// Reads `mlx5_0:1,mlx5_2` or `^mlx5_0,mlx5_1`.
-    pub fn parse_list(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse_list(text: &str) -> Result<Self, String> {
         let hint = "give names such as mlx5_0 or mlx5_0:1, separated by commas; ^ before the first \
                     means all but these";
         let (without, list) = match text.strip_prefix('^') {
@@ -41,7 +41,7 @@ impl Nics {
     }
 
     /// Reads `mlx5_0:1:2,mlx5_1:1:2`: each device with a number of PEs.
-    pub fn parse_map(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse_map(text: &str) -> Result<Self, String> {
         let hint = "give device:count, separated by commas, such as mlx5_0:1:2,mlx5_1:1:2 for two \
                     PEs on port 1 of each";
         let mut map = Vec::new();
@@ -59,7 +59,7 @@ impl Nics {
     }
 
     /// The variable that says so, with its value.
-    pub fn setting(&self) -> (&'static str, String) {
+    pub(crate) fn setting(&self) -> (&'static str, String) {
         match self {
             Nics::Any => ("OXSHMEM_NIC", String::new()),
             Nics::Among(names) => ("OXSHMEM_NIC", names.join(",")),
@@ -81,7 +81,7 @@ impl Nics {
 
     /// Every name is that of a device of some transport. `all` are transports with their devices;
     /// the error lists them.
-    pub fn check(&self, all: &[(&str, Vec<String>)]) -> Result<(), String> {
+    pub(crate) fn check(&self, all: &[(&str, Vec<String>)]) -> Result<(), String> {
         let devices = || all.iter().flat_map(|(_, devices)| devices);
         let mut names = self.names().into_iter();
         match names.find(|name| !devices().any(|device| is_called(device, name))) {
@@ -102,7 +102,7 @@ impl Nics {
 
     /// For each of a transport's devices, whether it may be chosen. A list that names none of a transport's devices
     /// does not concern it.
-    pub fn allows(&self, devices: &[String]) -> Vec<bool> {
+    pub(crate) fn allows(&self, devices: &[String]) -> Vec<bool> {
         let named = |device: &String, names: &[String]| names.iter().any(|n| is_called(device, n));
         match self {
             Nics::Among(names) if devices.iter().any(|d| named(d, names)) => {
@@ -115,7 +115,7 @@ impl Nics {
 
     /// For each of a transport's devices, whether a PE may get it: all that are [allowed](Self::allows), but with a map about
     /// this transport those in the map alone.
-    pub fn may_get(&self, devices: &[String]) -> Vec<bool> {
+    pub(crate) fn may_get(&self, devices: &[String]) -> Vec<bool> {
         match self {
             Nics::Map(map) => {
                 let is_mapped = |d: &String| map.iter().any(|(name, _)| is_called(d, name));
@@ -131,7 +131,7 @@ impl Nics {
     }
 
     /// The device that the map gives to this local rank of `pes`, if it is about these devices.
-    pub fn mapped(
+    pub(crate) fn mapped(
         &self,
         devices: &[String],
         local_rank: usize,
