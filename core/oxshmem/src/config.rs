@@ -409,8 +409,8 @@ fn parse<T>(
     Ok(())
 }
 
-/// Beginnings of names that the project's tests and `ci/softroce` read.
-const OTHERS: [&str; 2] = ["OXSHMEM_TEST_", "OXSHMEM_SOFTROCE_"];
+/// Beginnings of names that the project's tests, `ci/softroce` and `ci/softnic` read.
+const OTHERS: [&str; 3] = ["OXSHMEM_TEST_", "OXSHMEM_SOFTROCE_", "OXSHMEM_SOFTNIC"];
 
 /// Seconds, or a number with ms, s, m or h.
 fn duration(text: &str) -> Result<Duration, String> {
@@ -516,6 +516,8 @@ mod tests {
         assert!(warning.contains("OXSHMEM_SYMMETRIC_SIZE"), "{warning}");
         assert_eq!(unknown("OXSHMEM_TIMEOUT"), None);
         assert_eq!(unknown("OXSHMEM_SOFTROCE_CACHE"), None);
+        assert_eq!(unknown("OXSHMEM_SOFTNIC"), None);
+        assert_eq!(unknown("OXSHMEM_SOFTNIC_SEED"), None);
         assert_eq!(unknown("PATH"), None);
     }
 }
