@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 3, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 4, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,12 +7,15 @@ use std::str::FromStr;
 
 use crate::outcome::{Outcome, ensure};
 
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
 const MTU: u8 = 3;
 const PARTITION: u16 = 0xffff;
+
+/// A target that places writes in order, has strict keys, and so needs no word for flushes.
+const KEPT: [u8; 3] = [1, 1, 0];
 
 /// A port's identifier; 32 hexadecimal digits as text.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +189,12 @@ pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
     let mut from = Unpacker::new(b"OXvc", bytes)?;
     let (_nonce, queue_pair, sequence) = (from.u64()?, from.u32()?, from.u32()?);
     let [_reads, _mtu, _, _] = from.take()?;
-    match from.gids()?[..] {
+    let gids = from.gids()?;
+    let order = from.take()?;
+    ensure(order == KEPT, || {
+        format!("soft-RoCE keeps every order, not {order:?}")
+    })?;
+    match gids[..] {
         [_theirs, ours] => Ok(Answer {
             queue_pair,
             sequence,
@@ -205,5 +213,6 @@ pub fn answer_to(endpoint: &Endpoint, queue_pair: u32, sequence: u32, gid: Gid) 
         .with(&[1, MTU, 0, 0, 2])
         .with(&endpoint.gid.0)
         .with(&gid.0)
+        .with(&KEPT)
         .sealed()
 }
