@@ -1,6 +1,7 @@
 //! `oxshmem litmus`: runs litmus programs and checks their outcomes.
 
 mod args;
+mod blocks;
 pub mod memory;
 mod platform;
 mod programs;
@@ -31,6 +32,9 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(bytes) = args.block {
+        return blocks::main(args, bytes);
+    }
     if args.list {
         return if shown_by_another() {
             Ok(ExitCode::SUCCESS)

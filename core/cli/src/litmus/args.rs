@@ -46,6 +46,11 @@ pub struct Args {
     /// Show every outcome, how often it was seen, and how one that was not could come about.
     #[arg(short, long)]
     pub verbose: bool,
+    /// In place of programs: pass blocks of so many bytes between pairs of PEs on different hosts, each followed by a
+    /// flag, and check every word. Needs a job. [default of --runs then: 1000 in each direction]
+    #[arg(long, value_name = "BYTES", value_parser = block,
+        conflicts_with_all = ["transport", "memory", "model", "seed", "replay", "list", "verbose", "omit", "programs"])]
+    pub block: Option<usize>,
     /// Leave out an order that the library inserts, over weak or simulator, to see what goes wrong.
     #[arg(long, hide = true, value_name = "ORDER", value_parser = inserted)]
     pub omit: Option<FenceSite>,
@@ -72,6 +77,7 @@ Examples:
   oxshmem litmus --memory cuda              threads with their words in GPU memory
   oxshmem run -n 4 oxshmem litmus           processes, as any job's
   OXSHMEM_TRANSPORT='weak(loopback)' oxshmem run -n 4 oxshmem litmus
+  oxshmem run --hosts a:4,b:4 oxshmem litmus --block 64K --runs 1000000
 
 docs/memory-model.md explains the rules, with these programs as figures.";
 
@@ -91,6 +97,12 @@ impl From<Model> for MemoryModel {
             Model::Relaxed => MemoryModel::Relaxed,
         }
     }
+}
+
+/// A size in bytes, with a suffix or without.
+fn block(text: &str) -> Result<usize, String> {
+    let bytes = oxshmem_heap::limit::parse(text, 0).map_err(|error| error.to_string())?;
+    usize::try_from(bytes).map_err(|error| error.to_string())
 }
 
 /// The fence site with this name, as the documentation spells it.

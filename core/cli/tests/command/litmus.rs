@@ -161,6 +161,31 @@ fn litmus_runs_threads_and_the_processes_of_a_job() {
 }
 
 #[test]
+fn litmus_passes_blocks_between_pairs_of_pes() {
+    let blocks = ["litmus", "--block", "4K", "--runs", "20"];
+    let text = stdout_of(&[&["run", "-n", "3", BINARY][..], &blocks].concat());
+    assert!(
+        text.contains("20 rounds in each direction, pairs of PEs: 1, 0 of them on two hosts"),
+        "{text}"
+    );
+    assert_eq!(text.matches("ok  ").count(), 6, "{text}");
+
+    let mut weak = command(&[&["run", "-n", "2", BINARY][..], &blocks].concat());
+    let (status, text, stderr) = outcome(weak.env("OXSHMEM_TRANSPORT", "weak(loopback)"));
+    assert_eq!(status, Some(0), "{text}{stderr}");
+
+    for (pes, block, words) in [
+        ("2", "12", "a multiple of 8 bytes"),
+        ("2", "0", "a multiple of 8 bytes"),
+        ("1", "8", "this job has one"),
+    ] {
+        let (status, _, stderr) = run(&["run", "-n", pes, BINARY, "litmus", "--block", block]);
+        assert_eq!(status, Some(2), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+}
+
+#[test]
 fn a_file_is_run_as_a_program_is() {
     let file = File::new("good", MESSAGE);
     let text = stdout_of(&["litmus", "--model", "ordered", file.path()]);
@@ -241,6 +266,9 @@ fn litmus_refuses_bad_input_with_a_remedy() {
             "no GPU memory",
         ),
         (&["--omit", "Everything", "mp"], "FenceLane"),
+        (&["--block", "8"], "oxshmem run -n 2"),
+        (&["--block", "much"], "--block"),
+        (&["--block", "8", "mp"], "cannot be used with"),
         (
             &["--omit", "FenceLane", "--transport", "loopback", "mp"],
             "--transport weak",
