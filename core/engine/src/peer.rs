@@ -1,6 +1,7 @@
 //! The peers of a PE: the table that the fast path reads, and their liveness.
 
 pub mod entry;
+mod exit_reports;
 pub mod forgetful;
 pub mod liveness;
 pub mod mapped_table;

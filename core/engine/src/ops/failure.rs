@@ -2,7 +2,7 @@
 //! operations that failed.
 
 use std::fmt::Display;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::control::message::Message;
 use crate::error::{Error, Result};
@@ -11,9 +11,6 @@ use crate::lane::lane_state::PollOutcome;
 use crate::lane::remote::LanePeer;
 use crate::progress::reason::WaitsOn;
 use crate::worker::Worker;
-
-/// The longest delay of the bootstrap's report of a PE's exit behind a transport's failure.
-const EXIT_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// Memory that a call has lent to a lane. Dropped only where the call panics: then the lane is, too.
 struct Lent<'a> {
@@ -96,15 +93,12 @@ impl Worker {
     #[cold]
     pub fn exit_was_reported(&self, pe: usize) -> bool {
         let liveness = &self.engine.liveness;
-        let until = Instant::now() + EXIT_REPORT_DELAY;
-        while !liveness.exit_is_known(pe) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let reported = liveness.exit_is_reported(pe);
         // The thread that has reported it is ending the paths that lead there.
-        while liveness.exit_is_known(pe) && !liveness.is_lost(pe) {
+        while reported && !liveness.is_lost(pe) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        liveness.exit_is_known(pe)
+        reported
     }
 
     /// The error of a connection that has failed although the PE lives.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::peer::entry::{Peer, PeerWords, Tables, table};
+use crate::peer::exit_reports::{ExitReports, SystemClock};
 
 // The states of a PE's end, as bits; none of them while it lives.
 /// The bootstrap reported that it died: every PE gets that report.
@@ -26,6 +27,8 @@ pub struct Liveness {
     any: AtomicBool,
     /// The number of acknowledgements.
     acknowledged: AtomicU32,
+    /// The wait for reports behind failures.
+    reports: ExitReports,
     /// The default context's table.
     peers: Arc<[Peer]>,
     words: Arc<[PeerWords]>,
@@ -54,6 +57,7 @@ impl Liveness {
             state: (0..tables.count).map(|_| AtomicU32::new(0)).collect(),
             any: AtomicBool::new(false),
             acknowledged: AtomicU32::new(0),
+            reports: ExitReports::default(),
             peers: Arc::clone(&tables.peers),
             words: Arc::clone(&tables.words),
             others: Mutex::default(),
@@ -163,6 +167,12 @@ impl Liveness {
     /// be.
     pub(crate) fn exit_is_known(&self, pe: usize) -> bool {
         self.state(pe) & (DIED | LEFT) != 0
+    }
+
+    /// [`exit_is_known`](Self::exit_is_known), after the moment that the bootstrap's report may take. Failures of other
+    /// PEs that are seen meanwhile wait for theirs at the same time.
+    pub(crate) fn exit_is_reported(&self, pe: usize) -> bool {
+        self.reports.wait(&SystemClock, || self.exit_is_known(pe))
     }
 
     /// Whether the PE is gone without having finalized.
