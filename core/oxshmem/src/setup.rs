@@ -12,6 +12,7 @@
 //! Each step returns parts that it owns. Every PE makes the collective exchanges in the same order. After an error parts are
 //! dropped from the last to the first.
 
+mod accept_workers;
 pub(crate) mod announce;
 pub(crate) mod card;
 pub(crate) mod device_select;

@@ -24,6 +24,7 @@ use oxshmem_transport::{Domain, Pe};
 
 use crate::error::Result;
 use crate::lock::broken::{Broken, BrokenLocks};
+use crate::setup::accept_workers::AcceptWorkers;
 use oxshmem_engine::engine::PeerFailureSink;
 use oxshmem_engine::report;
 
@@ -66,6 +67,7 @@ impl Handlers {
             stage: Arc::clone(handled.stage),
             requests: requests.clone(),
             broken_locks: broken_locks.clone(),
+            accepting: AcceptWorkers::new(),
             bootstrap: Arc::downgrade(bootstrap),
         };
         bootstrap.on_message(Box::new(move |from, bytes| control.handle(from, bytes)))?;
@@ -133,6 +135,7 @@ struct ControlHandler {
     stage: Arc<StagingServer>,
     requests: ControlRequests,
     broken_locks: BrokenLocks,
+    accepting: AcceptWorkers,
     bootstrap: Weak<dyn Bootstrap>,
 }
 
@@ -154,25 +157,41 @@ impl ControlHandler {
     }
 
     fn serve(&self, from: u32, number: u64, request: ControlRequest) {
-        let reply = match request {
-            ControlRequest::FlushGpu => self.gpu_flushes.asked(),
+        let bootstrap = Weak::clone(&self.bootstrap);
+        match request {
+            ControlRequest::FlushGpu => reply(&bootstrap, from, number, self.gpu_flushes.asked()),
             ControlRequest::Connect {
                 transport,
                 endpoint,
             } => match self.rails.iter().find(|(name, _)| *name == transport) {
                 Some((_, domain)) => {
-                    let reply = domain.accept(Pe(from), &endpoint);
-                    reply.map_err(|error| error.to_string())
+                    let domain = Arc::clone(domain);
+                    self.accepting.submit(Box::new(move || {
+                        let accepted = domain.accept(Pe(from), &endpoint);
+                        let accepted = accepted.map_err(|error| error.to_string());
+                        reply(&bootstrap, from, number, accepted);
+                    }));
                 }
-                None => Err(format!("it has no transport {transport}")),
+                None => {
+                    let unknown = format!("it has no transport {transport}");
+                    reply(&bootstrap, from, number, Err(unknown));
+                }
             },
             // The staging server sends the reply itself, maybe later.
-            ControlRequest::Stage(request) => return self.stage.asked(from, number, request),
-        };
-        let reply = Message::Reply(number, reply).to_bytes();
-        // A PE that is gone needs no reply.
-        let _ = self.bootstrap.upgrade().map(|b| b.send(from, &reply));
+            ControlRequest::Stage(request) => self.stage.asked(from, number, request),
+        }
     }
+}
+
+/// Sends the reply to a request. A PE that is gone needs none.
+fn reply(
+    bootstrap: &Weak<dyn Bootstrap>,
+    to: u32,
+    number: u64,
+    reply: std::result::Result<Vec<u8>, String>,
+) {
+    let reply = Message::Reply(number, reply).to_bytes();
+    let _ = bootstrap.upgrade().map(|b| b.send(to, &reply));
 }
 
 /// The warning of a message that no PE of this version sends.
