@@ -22,31 +22,6 @@ fn strict() -> [End; 2] {
 }
 
 #[test]
-fn writes_and_reads_of_every_length_arrive() {
-    let [mut one, other] = strict();
-    for len in [0u32, 1, 7, 8, 9, 1023, 1024, 1025, 65_536, 65_537, 300_000] {
-        (0..1 << 16).for_each(|word| one.store(word, u64::from(len) << 32 | word as u64));
-        one.post(&[request(WRITE, &other, 8, len)]);
-        one.succeed(1);
-        let (words, rest) = (len as usize / 8, len as usize % 8);
-        assert!(
-            (0..words).all(|word| other.load(8 + word) == one.load(word)),
-            "{len}"
-        );
-        let mask = (1u64 << (8 * rest)) - 1;
-        assert_eq!(other.load(8 + words) & mask, one.load(words) & mask);
-        let mut back = request(READ, &other, 8, len);
-        back.word = 1 << 16;
-        one.post(&[back]);
-        one.succeed(1);
-        assert!(
-            (0..words).all(|word| one.load((1 << 16) + word) == one.load(word)),
-            "{len}"
-        );
-    }
-}
-
-#[test]
 fn inline_data_are_read_by_the_call() {
     let [mut one, other] = strict();
     one.store(0, 77);
@@ -61,53 +36,11 @@ fn inline_data_are_read_by_the_call() {
 }
 
 #[test]
-fn atomics_give_the_old_word_and_change_it() {
-    let [one, mut other] = strict();
-    other.store(5, 40);
+fn an_atomic_of_a_misaligned_word_is_refused() {
+    let [one, other] = strict();
     let mut add = request(ADD, &other, 5, 8);
-    add.operands = [2, 0];
-    one.post(&[add]);
-    one.succeed(1);
-    assert_eq!((one.load(0), other.load(5)), (40, 42));
-    let mut swap = request(CAS, &other, 5, 8);
-    for (compare, after) in [(41, 42), (42, 9)] {
-        swap.operands = [compare, 9];
-        one.post(&[swap]);
-        one.succeed(1);
-        assert_eq!((one.load(0), other.load(5)), (42, after));
-    }
     add.remote += 4;
     assert_eq!(one.try_post(&[add]), (libc::EINVAL, 0));
-}
-
-#[test]
-fn messages_fill_buffers_in_order_with_their_immediate_data() {
-    let [mut one, other] = strict();
-    one.store(0, 11);
-    assert_eq!(other.receive(50, 100, 64), 0);
-    assert_eq!(other.receive(51, 200, 64), 0);
-    let mut send = request(SEND_IMM, &other, 0, 8);
-    send.immediate = 0xabcd;
-    let mut write = request(WRITE_IMM, &other, 300, 8);
-    (write.id, write.immediate) = (2, 0x1234);
-    one.post(&[send, write]);
-    one.succeed(1);
-    one.succeed(2);
-    // SAFETY: both carry immediate data.
-    let got = |wc: ibv_wc| unsafe {
-        (
-            wc.opcode,
-            wc.byte_len,
-            wc.wc_flags,
-            wc.__bindgen_anon_1.imm_data,
-        )
-    };
-    assert_eq!(got(other.succeed(50)), (128, 8, 2, 0xabcd));
-    assert_eq!(got(other.succeed(51)), (129, 8, 2, 0x1234));
-    assert_eq!(
-        (other.load(100), other.load(200), other.load(300)),
-        (11, 0, 11)
-    );
 }
 
 #[test]
@@ -171,27 +104,12 @@ fn what_a_key_does_not_allow_is_refused_and_ends_the_connection_on_both_sides() 
 }
 
 #[test]
-fn a_wrong_local_key_or_a_message_too_long_is_found() {
-    let [one, other] = strict();
-    let mut bad = request(WRITE, &other, 0, 8);
-    bad.lkey = Some(1);
-    one.post(&[bad]);
-    one.fail(1, ibv_wc_status::IBV_WC_LOC_PROT_ERR);
-
+fn a_message_too_long_fails_on_both_sides() {
     let [one, other] = strict();
     other.receive(4, 0, 8);
     one.post(&[request(SEND, &other, 0, 9)]);
     one.fail(1, ibv_wc_status::IBV_WC_REM_INV_REQ_ERR);
     other.fail(4, ibv_wc_status::IBV_WC_LOC_LEN_ERR);
-}
-
-#[test]
-fn a_destroyed_peer_is_given_up_after_the_retries() {
-    let [one, other] = strict();
-    // SAFETY: destroyed once, and not used any more.
-    assert_eq!(unsafe { other.nic.ibv.ibv_destroy_qp(other.pair) }, 0);
-    one.post(&[request(WRITE, &other, 0, 8)]);
-    one.fail(1, ibv_wc_status::IBV_WC_RETRY_EXC_ERR);
 }
 
 #[test]

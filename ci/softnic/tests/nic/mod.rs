@@ -21,8 +21,11 @@ pub struct Nic {
     extra: libloading::os::unix::Library,
 }
 
-/// The software NIC, which cargo puts beside the tests.
+/// The software NIC, which cargo puts beside the tests, or the library that `SOFTNIC_LIBRARY` names.
 pub fn library() -> PathBuf {
+    if let Some(other) = std::env::var_os("SOFTNIC_LIBRARY") {
+        return other.into();
+    }
     let test = std::env::current_exe().expect("a test knows its own path");
     let found = test
         .ancestors()
@@ -274,7 +277,7 @@ impl End {
                 attr.ah_attr.is_global,
             ) = (1, lid, 1);
             attr.ah_attr.grh.dgid = ibv_gid { raw: gid };
-            attr.ah_attr.grh.sgid_index = index;
+            (attr.ah_attr.grh.sgid_index, attr.ah_attr.grh.hop_limit) = (index, 64);
         };
         let send = |attr: &mut ibv_qp_attr| {
             (attr.qp_state, attr.sq_psn, attr.timeout) = (ibv_qp_state::IBV_QPS_RTS, 7, timeout);
