@@ -55,7 +55,7 @@ pub(crate) struct DeviceAttrEx {
     pub(crate) tag_matching: [u32; 5],
     pub(crate) completion_moderation: [u16; 2],
     pub(crate) max_device_memory: u64,
-    /// Sizes of PCIe atomics, as bits: fetch-and-add, swap, compare-and-swap. 4 is for 8 bytes.
+    /// Sizes of PCIe atomics: fetch-and-add, swap, compare-and-swap. Bit N is for 4 << N bytes.
     pub(crate) pci_atomics: [u16; 3],
     pub(crate) xrc_odp_caps: u32,
     pub(crate) phys_port_cnt_ex: u32,

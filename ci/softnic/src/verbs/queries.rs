@@ -96,8 +96,8 @@ pub(crate) unsafe extern "C" fn query_device_ex(
         let mut all: DeviceAttrEx = unsafe { std::mem::zeroed() };
         all.original = attributes(device);
         if device.profile.pci_atomics {
-            // 8 bytes.
-            all.pci_atomics = [4, 4, 4];
+            // Bits of sizes: 4 bytes, 8 bytes, and for the third operation 16.
+            all.pci_atomics = [1 | 2, 1 | 2, 1 | 2 | 4];
         }
         all.phys_port_cnt_ex = device.profile.ports;
         if size < size_of::<ibv_device_attr>() {
