@@ -1,9 +1,10 @@
 //! The responder's side of a domain: for each connected lane of a peer, a queue pair that the device serves
 //! by itself, and the receive buffers and completion queues that all of these share for messages.
 
+mod pair_table;
 mod queue_pair;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Pe, Result};
 
+use self::pair_table::{PairName, PairTable};
 pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair};
 use crate::arena::Arena;
 use crate::ibv::result::failed;
@@ -43,8 +45,7 @@ pub(crate) struct Message {
 /// The queue pairs that respond to lanes of peers, and what they share.
 #[derive(Debug)]
 pub(crate) struct Responder {
-    /// By the queue pair's number.
-    pairs: Mutex<HashMap<u32, Arc<ResponderQueuePair>>>,
+    pairs: Mutex<PairTable<ResponderQueuePair>>,
     /// The number of removals of pairs so far.
     removals: AtomicU64,
     /// The number of pairs made so far.
@@ -114,7 +115,7 @@ impl Responder {
         Ok(responder)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<ResponderQueuePair>>> {
+    fn lock(&self) -> MutexGuard<'_, PairTable<ResponderQueuePair>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +130,7 @@ impl Responder {
                 let pairs = self.lock();
                 failed
                     .iter()
-                    .filter_map(|number| pairs.get(number))
+                    .filter_map(|number| pairs.get(*number))
                     .map(Arc::clone)
                     .collect()
             };
@@ -152,7 +153,7 @@ impl Responder {
             if count > 0 {
                 let pairs = self.lock();
                 for completion in &completions[..count] {
-                    let Some(from) = pairs.get(&completion.queue_pair()).map(Arc::clone) else {
+                    let Some(from) = pairs.get(completion.queue_pair()).map(Arc::clone) else {
                         // Of a pair that has ended.
                         self.post_buffer(completion.id());
                         continue;
@@ -210,11 +211,8 @@ impl Responder {
                 let mut known = self.lock();
                 for pair in &pairs {
                     let number = pair.pair.number();
-                    if known
-                        .get(&number)
-                        .is_some_and(|at| at.serial == pair.serial)
-                    {
-                        known.remove(&number);
+                    if known.get(number).is_some_and(|at| at.serial == pair.serial) {
+                        known.remove(number);
                     }
                 }
             }
@@ -303,9 +301,9 @@ impl Responder {
         port_state.events();
         // Here, too, disconnected lanes are released, for PEs that serve no inbox.
         self.poll()?;
-        let known = |pairs: &HashMap<u32, Arc<ResponderQueuePair>>| {
-            let mut known = pairs.values().filter(|known| known.endpoint == endpoint);
-            known.next().map(|known| known.reply.to_bytes())
+        let known = |pairs: &PairTable<ResponderQueuePair>| {
+            let known = pairs.of_nonce(pe, endpoint.nonce)?;
+            (known.endpoint == endpoint).then(|| known.reply.to_bytes())
         };
         // The number of a queue pair that is gone was given again.
         let stale: Vec<_> = {
@@ -313,10 +311,8 @@ impl Responder {
             if let Some(reply) = known(&pairs) {
                 return Ok(reply);
             }
-            let stale = pairs
-                .values()
-                .filter(|known| known.pe == pe && known.endpoint.queue_pair == endpoint.queue_pair);
-            stale.map(Arc::clone).collect()
+            let stale = pairs.of_peer_number(pe, endpoint.queue_pair);
+            stale.map(Arc::clone).into_iter().collect()
         };
         self.end(stale);
         // Relaxed: only the numbers matter.
@@ -330,7 +326,13 @@ impl Responder {
         }
         // Under the lock: a later `disconnect_peer` finds the pair.
         port_state.published.check(pe)?;
-        pairs.insert(made.pair.number(), Arc::new(made));
+        let name = PairName {
+            number: made.pair.number(),
+            pe,
+            nonce: endpoint.nonce,
+            peer_number: endpoint.queue_pair,
+        };
+        pairs.insert(name, Arc::new(made));
         Ok(reply)
     }
 
