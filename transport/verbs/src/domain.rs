@@ -199,7 +199,7 @@ impl VerbsDomain {
         if address.pe != peer.pe.0 {
             return Err(format!("its address is PE {}'s", address.pe));
         }
-        let here = self.port_state.port.address();
+        let here = self.port_state.addressing().address();
         path(&here, &address.port, self.port_state.route_needed())?;
         let has_signals = self.capabilities.put_signal != SignalSupport::None;
         signals_are_ordered(has_signals, self.port_state.port.software, address.target)?;
@@ -244,7 +244,7 @@ impl Domain for VerbsDomain {
     fn address(&self) -> Vec<u8> {
         let address = Address {
             pe: self.port_state.published.job.me.0,
-            port: self.port_state.port.address(),
+            port: self.port_state.addressing().address(),
             target: self.port_state.target_properties(),
             gpu: self.gpu.support(),
         };

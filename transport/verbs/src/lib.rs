@@ -53,6 +53,7 @@
 
 #![cfg(feature = "rdma")]
 
+mod addressing;
 mod arena;
 mod completion_error;
 mod cpu_model;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Error, Network, Result};
 
+use crate::addressing::Addressing;
 use crate::cpu_model::{CpuModel, Relaxed};
 use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
 use crate::interfaces::Interfaces;
@@ -133,21 +134,49 @@ impl Port {
         })
     }
 
-    /// The address that peers are given.
-    pub(crate) fn address(&self) -> PortAddress {
-        PortAddress {
+    /// The attributes that may change while it is open, as they were when it was opened.
+    pub(crate) fn addressing(&self) -> Addressing {
+        Addressing {
             ethernet: self.attributes.ethernet,
             mtu: self.mtu,
             lid: self.attributes.lid,
-            partition: self.partition_key,
-            gids: self.gids.iter().map(|(_, gid)| *gid).collect(),
+            partition: self.partition,
+            partition_key: self.partition_key,
+            gids: self.gids.clone(),
+            rate: self.rate(),
         }
     }
 
-    /// The index of one of this side's identifiers.
-    pub(crate) fn index_of(&self, wanted: Gid) -> Option<u8> {
-        let found = self.gids.iter().find(|(_, gid)| *gid == wanted);
-        found.map(|(index, _)| *index)
+    /// The same attributes now. The partition stays the same, if the table still has it and no index was asked for.
+    pub(crate) fn addressing_now(
+        &self,
+        settings: &Settings,
+        partition_key: u16,
+    ) -> Result<Addressing> {
+        let choose = |settings| Port::choose(&self.context, self.number, self.limits, settings);
+        let kept = Settings {
+            partition: match settings.partition {
+                Partition::Index(_) => settings.partition,
+                _ => Partition::Key(partition_key),
+            },
+            ..settings.clone()
+        };
+        let port = choose(&kept).or_else(|_| choose(settings))?;
+        Ok(port.addressing())
+    }
+
+    /// The index that one of this side's identifiers has now: that which it is `known` by, if it still does.
+    pub(crate) fn index_of(&self, wanted: Gid, known: &[(u8, Gid)]) -> Result<Option<u8>> {
+        let table = self.context.gids(self.number)?;
+        let usable = table.iter().filter(|(_, v2, gid)| {
+            let usable = *v2 || !self.attributes.ethernet;
+            usable && *gid == wanted
+        });
+        let indices: Vec<u8> = usable
+            .filter_map(|(index, ..)| u8::try_from(*index).ok())
+            .collect();
+        let same = |index: &&u8| known.contains(&(**index, wanted));
+        Ok(indices.iter().find(same).or(indices.first()).copied())
     }
 
     pub(crate) fn name(&self) -> String {

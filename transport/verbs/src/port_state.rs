@@ -1,12 +1,13 @@
 //! One PE's opened port: its device objects, its settings, and the state that all parts of its domain share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Job, Pe, Result};
 
+use crate::addressing::Addressing;
 use crate::arena::Arena;
 use crate::domain_state::PublishedState;
 use crate::ibv::sys::ibv_atomic_cap;
@@ -42,6 +43,8 @@ pub(crate) struct PortState {
     /// Numbers of queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
     is_down: AtomicBool,
+    /// The port's address and partition as they are now.
+    addressing: RwLock<Arc<Addressing>>,
     /// Whether there is an inbox. It waits for the device's events, too.
     pub(crate) inbox_taken: AtomicBool,
 }
@@ -58,6 +61,7 @@ impl PortState {
         let mut port_state = PortState {
             placement: Placement::NotAnswered,
             protection_domain,
+            addressing: RwLock::new(Arc::new(port.addressing())),
             port,
             settings,
             published: PublishedState::new(job),
@@ -100,8 +104,9 @@ impl PortState {
             max_pairs: port.limits.queue_pairs,
         };
         let pair = QueuePair::new(&self.protection_domain, queue, queue, None, sizes)?;
-        pair.prepare(port.number, port.partition)?;
-        let here = port.address();
+        let addressing = self.addressing();
+        pair.prepare(port.number, addressing.partition)?;
+        let here = addressing.address();
         let unavailable = |why| Error::Unavailable {
             transport: NAME,
             why,
@@ -155,12 +160,52 @@ impl PortState {
             Event::PortUp(number) if number == self.port.number => {
                 tracing::info!(%port, "the port is up again (IBV_EVENT_PORT_ACTIVE)");
                 self.is_down.store(false, Ordering::Relaxed);
+                self.refresh("IBV_EVENT_PORT_ACTIVE");
+            }
+            Event::PortChanged(number, name)
+                if number.is_none_or(|number| number == self.port.number) =>
+            {
+                self.refresh(name);
             }
             Event::PairFailed(number, name) => {
                 tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
                 self.failed_pairs.push(number);
             }
             other => tracing::debug!(%port, ?other, "a device's event"),
+        }
+    }
+
+    /// The port's address and partition as they are now, as far as the device has said so.
+    pub(crate) fn addressing(&self) -> Arc<Addressing> {
+        let known = self.addressing.read();
+        Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the port's address and partition again, after an event of this name.
+    #[cold]
+    fn refresh(&self, event: &str) {
+        let port = self.port.name();
+        let known = self.addressing.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        match self
+            .port
+            .addressing_now(&self.settings, known.partition_key)
+        {
+            Ok(now) => {
+                let changes = known.changes(&now).join("; ");
+                *known = Arc::new(now);
+                drop(known);
+                if changes.is_empty() {
+                    tracing::debug!(%port, event, "an event after which all is as before");
+                } else {
+                    tracing::warn!(%port, event, %changes, "the port has changed; connections that were made \
+                         before may fail");
+                }
+            }
+            // One that is down is looked at again when it is up.
+            Err(error) => {
+                tracing::debug!(%port, event, %error, "an event after which the port cannot be used")
+            }
         }
     }
 
@@ -197,19 +242,24 @@ impl PortState {
         sequences: (u32, u32),
         reads: (u8, u8),
     ) -> Result<ConnectAttributes, String> {
-        let route = path
-            .route
-            .map(|(ours, theirs)| match self.port.index_of(ours) {
-                Some(index) => Ok((index, theirs)),
-                None => Err(format!("{ours} is not an identifier of this port")),
-            });
+        let here = self.addressing();
+        // Tables change, and then the index of an identifier may be another's.
+        let index = |ours| match self.port.index_of(ours, &here.gids) {
+            Ok(Some(index)) => Ok(index),
+            Ok(None) => Err(format!("{ours} is not an identifier of this port")),
+            Err(error) => Err(error.to_string()),
+        };
+        let route = match path.route {
+            Some((ours, theirs)) => Some((index(ours)?, theirs)),
+            None => None,
+        };
         let (our_sequence, their_sequence) = sequences;
         let (reads_out, reads_in) = reads;
         let port = self.port.name();
-        let (bytes, partition) = (128u32 << path.mtu, self.port.partition_key);
+        let (bytes, partition) = (128u32 << path.mtu, here.partition_key);
         let ends = match path.route {
             Some((ours, theirs)) => format!("from {ours} to {theirs}"),
-            None => format!("from LID {} to LID {their_lid}", self.port.attributes.lid),
+            None => format!("from LID {} to LID {their_lid}", here.lid),
         };
         Ok(ConnectAttributes {
             description: format!("{ends}, port {port}, MTU {bytes}, P_Key {partition:#06x}"),
@@ -219,7 +269,7 @@ impl PortState {
             their_sequence,
             our_sequence,
             their_lid,
-            route: route.transpose()?,
+            route,
             service_level: self.settings.service_level,
             traffic_class: self.settings.traffic_class,
             timeout: self.port.timeout,

@@ -306,8 +306,9 @@ impl Context {
         })
     }
 
+    /// The identifiers of a port: index, whether it is RoCE v2's, and the identifier.
     #[doc(alias = "ibv_query_gid_table")]
-    fn gids(&self, port: u8) -> Result<Vec<(u32, bool, Gid)>> {
+    pub(crate) fn gids(&self, port: u8) -> Result<Vec<(u32, bool, Gid)>> {
         // The kernel takes the length of the answer in 16 bits of bytes.
         const MOST: usize = 1024;
         // SAFETY: integers only, for which zero is a value.

@@ -43,6 +43,8 @@ pub(crate) enum Event {
     PortUp(u8),
     /// The queue pair of this number failed; by the event's name.
     PairFailed(u32, &'static str),
+    /// The port's address, partition or speed may have changed, or that of any port; by the event's name.
+    PortChanged(Option<u8>, &'static str),
     /// Nothing that concerns connections as they are.
     Other(c_int),
 }
@@ -66,7 +68,14 @@ impl Raw {
             8 => Event::Fatal("IBV_EVENT_DEVICE_FATAL"),
             9 => Event::PortUp(port()),
             10 => Event::PortDown(port()),
+            11 => Event::PortChanged(Some(port()), "IBV_EVENT_LID_CHANGE"),
+            12 => Event::PortChanged(Some(port()), "IBV_EVENT_PKEY_CHANGE"),
+            13 => Event::PortChanged(Some(port()), "IBV_EVENT_SM_CHANGE"),
             14 => Event::Fatal("IBV_EVENT_SRQ_ERR"),
+            17 => Event::PortChanged(Some(port()), "IBV_EVENT_CLIENT_REREGISTER"),
+            18 => Event::PortChanged(Some(port()), "IBV_EVENT_GID_CHANGE"),
+            // Names no port.
+            20 => Event::PortChanged(None, "IBV_EVENT_DEVICE_SPEED_CHANGE"),
             other => Event::Other(other),
         }
     }
@@ -129,6 +138,10 @@ mod tests {
         assert_eq!(event(8, 0), Event::Fatal("IBV_EVENT_DEVICE_FATAL"));
         assert_eq!(event(10, 2), Event::PortDown(2));
         assert_eq!(event(9, 1), Event::PortUp(1));
+        let changed = |port, name| Event::PortChanged(port, name);
+        assert_eq!(event(11, 2), changed(Some(2), "IBV_EVENT_LID_CHANGE"));
+        assert_eq!(event(18, 1), changed(Some(1), "IBV_EVENT_GID_CHANGE"));
+        assert_eq!(event(20, 0), changed(None, "IBV_EVENT_DEVICE_SPEED_CHANGE"));
         assert_eq!(event(77, 0), Event::Other(77));
     }
 

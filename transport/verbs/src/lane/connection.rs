@@ -135,7 +135,9 @@ impl Connection {
             ConnectionState::Failed(cause) => return Err(cause.error(pe)),
             ConnectionState::Unused => {}
         }
-        let port = &port_state.port;
+        // They may say that the port has another address.
+        port_state.events();
+        let (port, here) = (&port_state.port, port_state.addressing());
         let sizes = QueueSizes {
             depth: capacity,
             inline: port_state.settings.inline,
@@ -143,7 +145,7 @@ impl Connection {
         };
         let domain = &port_state.protection_domain;
         let pair = QueuePair::new(domain, completions, completions, None, sizes)?;
-        pair.prepare(port.number, port.partition)?;
+        pair.prepare(port.number, here.partition)?;
         let nonce = port_state.next_nonce();
         let endpoint = Endpoint {
             from: port_state.published.job.me.0,
@@ -152,7 +154,7 @@ impl Connection {
             queue_pair: pair.number(),
             sequence: (nonce >> 40) as u32,
             reads: port.limits.reads_out.clamp(1, READS),
-            port: port.address(),
+            port: here.address(),
         };
         let bytes = endpoint.to_bytes();
         self.state = ConnectionState::Created(Box::new(Requester {
@@ -193,7 +195,7 @@ impl Connection {
         if reply.nonce != requester.endpoint.nonce {
             return Err(bad("it answers another endpoint".into()));
         }
-        if reply.mtu > port_state.port.mtu || reply.reads > requester.endpoint.reads {
+        if reply.mtu > requester.endpoint.port.mtu || reply.reads > requester.endpoint.reads {
             return Err(bad("it wants more than was offered".into()));
         }
         if port_state.port.attributes.ethernet && reply.route.is_none() {

@@ -53,7 +53,8 @@ impl ResponderQueuePair {
     ) -> Result<ResponderQueuePair> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let port = &port_state.port;
-        let path = path(&port.address(), &endpoint.port, port_state.route_needed()).map_err(bad)?;
+        let here = port_state.addressing();
+        let path = path(&here.address(), &endpoint.port, port_state.route_needed()).map_err(bad)?;
         let sizes = QueueSizes {
             depth: MAX_REPLIES,
             inline: port_state.settings.inline.min(REPLY_BYTES),
@@ -80,7 +81,7 @@ impl ResponderQueuePair {
             sequence: (nonce >> 40) as u32,
             reads: endpoint.reads.min(port.limits.reads_in).max(1),
             mtu: path.mtu,
-            lid: port.attributes.lid,
+            lid: here.lid,
             route: path.route.map(|(ours, theirs)| (theirs, ours)),
             order,
         };
@@ -93,7 +94,7 @@ impl ResponderQueuePair {
                 (1, reply.reads),
             )
             .map_err(bad)?;
-        pair.prepare(port.number, port.partition)?;
+        pair.prepare(port.number, here.partition)?;
         pair.connect(&attributes)?;
         Ok(ResponderQueuePair {
             pe,

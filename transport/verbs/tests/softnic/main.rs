@@ -1,0 +1,82 @@
+//! Faults of devices and links, played on cue by the software NIC. ci/test-softnic runs these tests:
+//!
+//! ```text
+//! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=2*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
+//!     target/debug/deps/softnic-… --ignored --test-threads 1
+//! ```
+
+#![cfg(feature = "rdma")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod addresses;
+#[path = "../device/pair.rs"]
+mod pair;
+
+use std::ffi::{CString, c_char, c_int};
+
+use oxshmem_transport::{Error, Op};
+use oxshmem_verbs::Settings;
+
+use self::pair::{PE0, PE1, Side, remote};
+
+/// Has the software NIC carry out a command. ci/softnic/README.md lists them.
+fn control(command: &str) {
+    let name = c"softnic_control";
+    // SAFETY: a C string; the default handle searches all libraries that the process has loaded for everyone.
+    let mut found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() {
+        // SAFETY: a C string. The library is loaded already: its code ran when the first device was opened.
+        let library = unsafe { libc::dlopen(c"libibverbs.so.1".as_ptr(), libc::RTLD_NOW) };
+        assert!(!library.is_null(), "there is no libibverbs.so.1");
+        // SAFETY: an open library and a C string.
+        found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    }
+    assert!(!found.is_null(), "libibverbs.so.1 is not the software NIC");
+    // SAFETY: softnic's function of this name, which has this type.
+    let control: unsafe extern "C" fn(*const c_char) -> c_int =
+        unsafe { std::mem::transmute(found) };
+    let words = CString::new(command).unwrap();
+    // SAFETY: a C string.
+    assert_eq!(unsafe { control(words.as_ptr()) }, 0, "{command}");
+}
+
+/// Gives a side a new lane, connected with the other one as a job would do it.
+fn connect_anew(local: &mut Side, target: &Side) -> Result<(), Error> {
+    local.lane = local.domain.lane()?;
+    let endpoint = local.lane.endpoint(target.pe)?;
+    let answer = target.domain.accept(local.pe, &endpoint)?;
+    local.lane.connect(target.pe, &answer)
+}
+
+/// Puts a word, and looks whether it has arrived.
+fn put(local: &mut Side, target: &Side, value: u64) -> Result<(), Error> {
+    local.store(0, value);
+    let op = Op::Put {
+        from: local.local(0, 8),
+        to: remote(0),
+    };
+    // SAFETY: the side's memory, which is left alone.
+    unsafe { local.perform(target.pe, &[op]) }?;
+    assert_eq!(target.load(0), value);
+    Ok(())
+}
+
+/// Settings with which a connection to nobody fails soon: 8 times 5 ms, by the time scale of these tests.
+fn impatient() -> Settings {
+    Settings {
+        timeout: Some(16),
+        ..Settings::default()
+    }
+}
+
+/// Two sides over the first two devices, each with its name.
+fn sides(settings: Settings) -> [Side; 2] {
+    let sides = pair::pair(settings, 1 << 20);
+    assert_eq!([sides[0].pe, sides[1].pe], [PE0, PE1]);
+    sides
+}
