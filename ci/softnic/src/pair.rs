@@ -73,13 +73,22 @@ pub(crate) enum Arrival {
 }
 
 impl Arrival {
-    /// Whether it arrives after all that was sent before it.
-    pub(crate) fn in_order(&self, read_orders: bool) -> bool {
-        match self {
-            Arrival::Write(_) => false,
-            Arrival::Read(..) => read_orders,
-            _ => true,
+    /// Whether it arrives after `earlier`, which was sent before it. An atomic, a message or a write may come before a
+    /// read that was sent earlier, and a message or a write before an atomic: a sender that minds sets a fence.
+    pub(crate) fn follows(&self, earlier: &Arrival, read_orders: bool) -> bool {
+        match (self, earlier) {
+            (Arrival::Write(_), _) => false,
+            (Arrival::Read(..), _) => read_orders,
+            (Arrival::Atomic(..), earlier) => !matches!(earlier, Arrival::Read(..)),
+            (Arrival::Send(..) | Arrival::Immediate(..), earlier) => {
+                !matches!(earlier, Arrival::Read(..) | Arrival::Atomic(..))
+            }
         }
+    }
+
+    /// Whether it is a read or an atomic, whose sender waits for a result.
+    pub(crate) fn responds(&self) -> bool {
+        matches!(self, Arrival::Read(..) | Arrival::Atomic(..))
     }
 }
 

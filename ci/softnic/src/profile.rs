@@ -35,7 +35,9 @@ pub(crate) struct Profile {
 
     /// The longest time by which a packet of a write is late, against others of its queue pair. 0: in order.
     pub(crate) skew: Duration,
-    /// Whether a read is performed after the writes before it.
+    /// The longest time by which a read or an atomic is performed late, against what its queue pair sends after it.
+    pub(crate) lazy: Duration,
+    /// Whether a read is performed after all that was sent before it.
     pub(crate) read_orders: bool,
     /// The longest time for which a write that has arrived, and that was acknowledged, waits for the bus.
     pub(crate) bus: Duration,
@@ -88,6 +90,7 @@ const STRICT: Profile = Profile {
     ports: 1,
     subnet: 0,
     skew: Duration::ZERO,
+    lazy: Duration::ZERO,
     read_orders: true,
     bus: Duration::ZERO,
     relaxed: false,
@@ -126,6 +129,7 @@ const CX6: Profile = Profile {
     part: 4123,
     link: Link::InfiniBand,
     bus: Duration::from_micros(100),
+    lazy: Duration::from_micros(50),
     relaxed: true,
     data_in_order: true,
     atomics: Atomics::Hca,
@@ -350,6 +354,7 @@ impl Profile {
             "ports" => self.ports = number()?.clamp(1, 4),
             "subnet" => self.subnet = number()?.min(255),
             "skew" => self.skew = micros()?,
+            "lazy" => self.lazy = micros()?,
             "read_orders" => self.read_orders = switch()?,
             "bus" => self.bus = micros()?,
             "relaxed" => self.relaxed = switch()?,

@@ -62,7 +62,7 @@ impl World {
             }
             Err((why, event)) => {
                 COUNTERS.naks.add(1);
-                self.arrive_before(number, u64::MAX);
+                self.arrive_all(number);
                 self.reply(number, sequence, clock, Body::Refused(why));
                 return self.fail(number, Some(event));
             }
@@ -183,6 +183,7 @@ impl World {
         };
         let profile = &self.devices[pair.device].profile;
         let (mtu, skew, read_orders) = (profile.packet(), profile.skew, profile.read_orders);
+        let lazy = skew.max(profile.lazy);
         let mtu = mtu.min(128 << pair.attr.path_mtu.clamp(1, 5));
         let mut arrivals = Vec::new();
         match packet.body {
@@ -231,14 +232,18 @@ impl World {
             .insert(sequence, (arrivals.len() as u32, clock));
         for (part, arrival) in (0..).zip(arrivals) {
             // A message is not sent by several ways, so it is as late as the way it takes.
-            let delay = self.random.delay(skew);
-            let in_order = arrival.in_order(read_orders);
+            let most = if arrival.responds() { lazy } else { skew };
+            let delay = self.random.delay(most);
             let Some(pair) = self.pairs.get_mut(&number) else {
                 return;
             };
-            let nothing_before = pair.answer.arriving.is_empty();
+            let arriving = &pair.answer.arriving;
+            let follows = arriving
+                .values()
+                .any(|earlier| arrival.follows(earlier, read_orders));
             pair.answer.arriving.insert((sequence, part), arrival);
-            if skew.is_zero() || delay.is_zero() && (!in_order || nothing_before) {
+            // One that follows another without being late itself is late with it where routing is adaptive.
+            if most.is_zero() || delay.is_zero() && !follows {
                 self.arrive(number, sequence, part);
             } else {
                 self.after(delay, Timer::Arrive(number, sequence, part));
@@ -256,28 +261,29 @@ impl World {
         }
     }
 
-    /// Has all that was sent before `sequence` arrive, its writes in any order.
-    pub(crate) fn arrive_before(&mut self, number: u32, sequence: u64) {
+    /// Has all arrive that was sent.
+    pub(crate) fn arrive_all(&mut self, number: u32) {
+        self.arrive_those(number, u64::MAX, |_| true);
+    }
+
+    /// Has all arrive that was sent before `sequence` and that `chosen` names, in any order that these permit among
+    /// themselves.
+    fn arrive_those(&mut self, number: u32, sequence: u64, chosen: impl Fn(&Arrival) -> bool) {
         loop {
             let Some(pair) = self.pairs.get(&number) else {
                 return;
             };
             let before = pair.answer.arriving.range(..(sequence, 0));
-            // Writes up to the first that is in order, then that one.
-            let mut keys = Vec::new();
-            let mut then = None;
-            for (key, arrival) in before {
-                if arrival.in_order(true) {
-                    then = Some(*key);
-                    break;
-                }
-                keys.push(*key);
-            }
-            if keys.is_empty() && then.is_none() {
+            let mut keys: Vec<(u64, u32)> = before
+                .filter(|(_, earlier)| chosen(earlier))
+                .map(|(key, _)| *key)
+                .collect();
+            if keys.is_empty() {
                 return;
             }
+            // Each has those arrive first that it follows itself.
             self.random.shuffle(&mut keys);
-            for (sequence, part) in keys.into_iter().chain(then) {
+            for (sequence, part) in keys {
                 self.arrive(number, sequence, part);
             }
         }
@@ -292,11 +298,11 @@ impl World {
             return;
         };
         let read_orders = self.devices[pair.device].profile.read_orders;
-        if arrival.in_order(read_orders) {
-            self.arrive_before(number, sequence);
-            if part > 0 {
-                self.arrive_parts(number, sequence, part);
-            }
+        self.arrive_those(number, sequence, |earlier| {
+            arrival.follows(earlier, read_orders)
+        });
+        if part > 0 && !matches!(arrival, Arrival::Write(_)) {
+            self.arrive_parts(number, sequence, part);
         }
         match arrival {
             Arrival::Write(placement) => {

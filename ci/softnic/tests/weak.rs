@@ -12,7 +12,7 @@ mod nic;
 use nic::*;
 
 fn here() -> &'static Nic {
-    nic("2*cx6-ar:skew=2000:bus=0,relaxed-only:bus=2000")
+    nic("2*cx6-ar:skew=2000:bus=0,relaxed-only:bus=2000,strict:lazy=2000,cx6:bus=2000:lazy=0")
 }
 
 /// Rounds in which an order that is not kept is certain to be broken.
@@ -59,6 +59,83 @@ fn an_atomic_overtakes_no_write() {
         assert_eq!(other.load(0), round);
         one.succeed(1);
     }
+}
+
+/// Rounds in which a write was visible before the one that was sent before it, on a bus that is late.
+fn overtaken_on_the_bus(relaxed: bool) -> u64 {
+    let [mut one, other] = pair(here(), ["mlx5_3", "mlx5_3"], SHAPE);
+    let rkey = if relaxed {
+        other.relaxed_rkey()
+    } else {
+        other.rkey()
+    };
+    let mut broken = 0;
+    for round in 1..=ROUNDS {
+        one.store(0, round);
+        let write = |word| Post {
+            rkey,
+            ..request(WRITE, &other, word, 8)
+        };
+        one.post(&[write(0), write(100)]);
+        while other.load(100) != round {
+            std::thread::yield_now();
+        }
+        broken += u64::from(other.load(0) != round);
+        one.succeed(1);
+        one.succeed(1);
+    }
+    broken
+}
+
+#[test]
+fn a_write_by_a_relaxed_key_overtakes_another_on_the_bus_and_not_by_a_strict_one() {
+    assert!(overtaken_on_the_bus(true) > 0);
+    assert_eq!(overtaken_on_the_bus(false), 0);
+}
+
+/// Rounds in which a request of the second kind came before one of the first, by the values of one word.
+fn overtaken(first: u32, second: u32, fence: bool) -> u64 {
+    let [mut one, mut other] = pair(here(), ["rxe0", "rxe0"], SHAPE);
+    let mut broken = 0;
+    for round in 1..=ROUNDS {
+        other.store(5, 0);
+        one.store(0, 100);
+        let before = Post {
+            word: 8,
+            operands: [1, 0],
+            ..request(first, &other, 5, 8)
+        };
+        let after = Post {
+            id: 2,
+            word: if second == ADD { 9 } else { 0 },
+            operands: [10, 0],
+            flags: SIGNALED | u32::from(fence),
+            ..request(second, &other, 5, 8)
+        };
+        one.post(&[before, after]);
+        one.succeed(1);
+        one.succeed(2);
+        broken += u64::from(one.load(8) != 0);
+        let last = if second == ADD { 10 } else { 100 };
+        let value = other.load(5);
+        let added = u64::from(first == ADD && one.load(8) != 0);
+        assert_eq!(value, last + added, "round {round}");
+    }
+    broken
+}
+
+#[test]
+fn a_write_overtakes_an_atomic_or_a_read_and_not_with_a_fence() {
+    for first in [ADD, READ] {
+        assert!(overtaken(first, WRITE, false) > 0, "{first}");
+        assert_eq!(overtaken(first, WRITE, true), 0, "{first}");
+    }
+}
+
+#[test]
+fn an_atomic_overtakes_a_read_and_not_with_a_fence() {
+    assert!(overtaken(READ, ADD, false) > 0);
+    assert_eq!(overtaken(READ, ADD, true), 0);
 }
 
 #[test]

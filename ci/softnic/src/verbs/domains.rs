@@ -264,7 +264,7 @@ pub unsafe extern "C" fn ibv_dereg_mr(registration: *mut ibv_mr) -> c_int {
         let of_card = world.pairs.values().filter(|pair| pair.card == region.card);
         let pairs: Vec<u32> = of_card.map(|pair| pair.number).collect();
         for pair in pairs {
-            world.arrive_before(pair, u64::MAX);
+            world.arrive_all(pair);
             world.empty_bus(pair, true);
         }
         drop(world);

@@ -177,7 +177,7 @@ pub unsafe extern "C" fn ibv_destroy_qp(raw: *mut ibv_qp) -> c_int {
         let inner = unsafe { &QueuePair::of(raw).inner };
         let mut world = locked()?;
         // Accepted writes are made before: nothing touches memory afterwards.
-        world.arrive_before(inner.number, u64::MAX);
+        world.arrive_all(inner.number);
         world.empty_bus(inner.number, true);
         let pair = world.pairs.remove(&inner.number).ok_or(libc::EINVAL)?;
         world.pointers.remove(&inner.number);

@@ -164,7 +164,7 @@ fn enter(world: &mut World, number: u32, state: ibv_qp_state::Type) {
         return world.fail(number, None);
     }
     if state == IBV_QPS_RESET {
-        world.arrive_before(number, u64::MAX);
+        world.arrive_all(number);
         world.empty_bus(number, true);
     }
     let Some(pair) = world.pairs.get_mut(&number) else {

@@ -270,7 +270,7 @@ impl End {
         let receive = |attr: &mut ibv_qp_attr| {
             (attr.qp_state, attr.path_mtu) = (ibv_qp_state::IBV_QPS_RTR, 3);
             (attr.dest_qp_num, attr.rq_psn) = (to.number(), 7);
-            (attr.max_dest_rd_atomic, attr.min_rnr_timer) = (1, 1);
+            (attr.max_dest_rd_atomic, attr.min_rnr_timer) = (4, 1);
             (
                 attr.ah_attr.port_num,
                 attr.ah_attr.dlid,
@@ -281,7 +281,7 @@ impl End {
         };
         let send = |attr: &mut ibv_qp_attr| {
             (attr.qp_state, attr.sq_psn, attr.timeout) = (ibv_qp_state::IBV_QPS_RTS, 7, timeout);
-            (attr.retry_cnt, attr.rnr_retry, attr.max_rd_atomic) = (retries, receiver_retries, 1);
+            (attr.retry_cnt, attr.rnr_retry, attr.max_rd_atomic) = (retries, receiver_retries, 4);
         };
         assert_eq!(self.modify(init, 1 | 8 | 16 | 32), 0);
         assert_eq!(
