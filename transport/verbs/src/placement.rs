@@ -21,33 +21,38 @@ pub(crate) enum Placement {
     DeviceOutOfOrder,
     /// The device may place out of order and cannot be asked.
     NotAnswered,
+    /// A device of a vendor of which nothing is known.
+    UnknownVendor,
 }
 
 impl Placement {
-    const ALL: [Placement; 6] = [
+    const ALL: [Placement; 7] = [
         Placement::SetInOrder,
         Placement::SetOutOfOrder,
         Placement::Driver,
         Placement::DeviceInOrder,
         Placement::DeviceOutOfOrder,
         Placement::NotAnswered,
+        Placement::UnknownVendor,
     ];
 
-    /// The decision. `may_reorder`: whether devices of this kind can place out of order; `ask` has the device answer whether
-    /// it does.
+    /// The decision for a device of this kind. `ask` has the device answer whether it places in order.
     pub(crate) fn decide(
         wanted: Choice,
-        may_reorder: bool,
+        kind: Kind,
         ask: impl FnOnce() -> Option<bool>,
     ) -> Placement {
         match wanted {
             Choice::On => Placement::SetInOrder,
             Choice::Off => Placement::SetOutOfOrder,
-            Choice::Auto if !may_reorder => Placement::Driver,
-            Choice::Auto => match ask() {
-                Some(true) => Placement::DeviceInOrder,
-                Some(false) => Placement::DeviceOutOfOrder,
-                None => Placement::NotAnswered,
+            Choice::Auto => match kind {
+                Kind::InOrder => Placement::Driver,
+                Kind::Unknown => Placement::UnknownVendor,
+                Kind::Answers => match ask() {
+                    Some(true) => Placement::DeviceInOrder,
+                    Some(false) => Placement::DeviceOutOfOrder,
+                    None => Placement::NotAnswered,
+                },
             },
         }
     }
@@ -56,9 +61,10 @@ impl Placement {
     pub(crate) fn in_order(self) -> bool {
         match self {
             Placement::SetInOrder | Placement::Driver | Placement::DeviceInOrder => true,
-            Placement::SetOutOfOrder | Placement::DeviceOutOfOrder | Placement::NotAnswered => {
-                false
-            }
+            Placement::SetOutOfOrder
+            | Placement::DeviceOutOfOrder
+            | Placement::NotAnswered
+            | Placement::UnknownVendor => false,
         }
     }
 
@@ -84,6 +90,7 @@ impl Placement {
             Placement::NotAnswered => {
                 "its libibverbs or its device does not answer ibv_query_qp_data_in_order"
             }
+            Placement::UnknownVendor => "nothing is known of its vendor's NICs",
         };
         if self.in_order() {
             return format!("its NIC places writes in order ({why})");
@@ -96,14 +103,43 @@ impl Placement {
     }
 }
 
+/// The sort of a device, by its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Its vendor's devices place in order.
+    InOrder,
+    /// It may place out of order, and its driver answers whether it does.
+    Answers,
+    /// Nothing is known. Newer Ethernet NICs spray the packets of a connection over several paths.
+    Unknown,
+}
+
 /// IEEE numbers by which NVIDIA's NICs name their vendor, and PCI's.
 const MELLANOX: [u32; 2] = [0x02c9, 0x15b3];
 
-/// Whether devices of this kind may place writes out of order: NVIDIA's from ConnectX-4 on, which the driver mlx5 serves.
-/// Part numbers of its older driver are told apart; unknown ones count as new.
-pub(crate) fn may_reorder(device: &str, vendor: u32, part: u32) -> bool {
+/// PCI numbers of the vendors whose NICs place in order.
+const IN_ORDER: [u32; 8] = [
+    0x14e4, // Broadcom, bnxt_re
+    0x8086, // Intel, irdma
+    0x19e5, // Huawei, hns
+    0x1077, // Marvell, qedr
+    0x1425, // Chelsio, cxgb4
+    0x1ded, // Alibaba, erdma
+    0x1414, // Microsoft, mana
+    0x15ad, // VMware, vmw_pvrdma
+];
+
+/// The kind of a device. NVIDIA's answer from ConnectX-4 on, which the driver mlx5 serves. Part numbers of its older driver are
+/// told apart; unknown ones count as new.
+pub(crate) fn kind(device: &str, vendor: u32, part: u32) -> Kind {
     let older = (0x1000..=0x1010).contains(&part) || (0x6000..0x7000).contains(&part);
-    device.starts_with("mlx5") || MELLANOX.contains(&vendor) && !older
+    if device.starts_with("mlx5") || MELLANOX.contains(&vendor) && !older {
+        Kind::Answers
+    } else if MELLANOX.contains(&vendor) || IN_ORDER.contains(&vendor) {
+        Kind::InOrder
+    } else {
+        Kind::Unknown
+    }
 }
 
 #[cfg(test)]
@@ -112,45 +148,54 @@ mod tests {
 
     #[test]
     fn order_is_believed_only_where_something_says_so() {
-        let decide = |wanted, may_reorder, answer| {
-            Placement::decide(wanted, may_reorder, || answer).in_order()
-        };
+        let decide = |wanted, kind, answer| Placement::decide(wanted, kind, || answer).in_order();
         for answer in [None, Some(false), Some(true)] {
-            assert!(decide(Choice::On, true, answer));
-            assert!(!decide(Choice::Off, false, answer));
-            assert!(decide(Choice::Auto, false, answer), "as its driver does");
+            assert!(decide(Choice::On, Kind::Unknown, answer));
+            assert!(!decide(Choice::Off, Kind::InOrder, answer));
+            assert!(decide(Choice::Auto, Kind::InOrder, answer));
+            // Drivers without the question give a default for an answer.
+            assert!(!decide(Choice::Auto, Kind::Unknown, answer));
         }
-        assert!(decide(Choice::Auto, true, Some(true)));
-        assert!(!decide(Choice::Auto, true, Some(false)));
-        assert!(!decide(Choice::Auto, true, None), "no answer is no order");
+        assert!(decide(Choice::Auto, Kind::Answers, Some(true)));
+        assert!(!decide(Choice::Auto, Kind::Answers, Some(false)));
+        assert!(!decide(Choice::Auto, Kind::Answers, None));
     }
 
     #[test]
     fn a_device_is_asked_only_where_its_answer_counts() {
         let never = || -> Option<bool> { panic!("asked") };
-        Placement::decide(Choice::On, true, never);
-        Placement::decide(Choice::Off, true, never);
-        Placement::decide(Choice::Auto, false, never);
+        Placement::decide(Choice::On, Kind::Answers, never);
+        Placement::decide(Choice::Off, Kind::Answers, never);
+        Placement::decide(Choice::Auto, Kind::InOrder, never);
+        Placement::decide(Choice::Auto, Kind::Unknown, never);
     }
 
     #[test]
-    fn newer_nvidia_devices_may_reorder_whatever_they_are_named() {
+    fn a_device_is_known_by_its_vendor_whatever_it_is_named() {
         for (device, vendor, part) in [
             ("mlx5_0", 0x02c9, 4129),
             ("ibp65s0f1", 0x02c9, 0x1021),
             ("rocep1", 0x02c9, 0xa2dc),
             ("mlx5_bond_0", 0, 0),
         ] {
-            assert!(may_reorder(device, vendor, part), "{device} {part:#x}");
+            assert_eq!(
+                kind(device, vendor, part),
+                Kind::Answers,
+                "{device} {part:#x}"
+            );
         }
         for (device, vendor, part) in [
             ("mlx4_0", 0x02c9, 4099),
             ("ibs1", 0x02c9, 26428),
-            ("rxe0", 0x00ff_ffff, 1),
             ("bnxt_re0", 0x14e4, 0x1750),
         ] {
-            assert!(!may_reorder(device, vendor, part), "{device} {part:#x}");
+            assert_eq!(
+                kind(device, vendor, part),
+                Kind::InOrder,
+                "{device} {part:#x}"
+            );
         }
+        assert_eq!(kind("ionic_0", 0x1dd8, 0x1008), Kind::Unknown);
     }
 
     #[test]
@@ -161,6 +206,6 @@ mod tests {
             assert_eq!(told.contains("out of order"), !known.in_order(), "{told}");
             assert_eq!(told.contains("flush"), !known.in_order(), "{told}");
         }
-        assert_eq!(Placement::from_byte(6), None);
+        assert_eq!(Placement::from_byte(7), None);
     }
 }

@@ -15,7 +15,7 @@ use crate::ibv::{
     Access, CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
 };
 use crate::limits::NAME;
-use crate::placement::{Placement, may_reorder};
+use crate::placement::{self, Placement};
 use crate::port::{Path, Port, path};
 use crate::settings::Settings;
 use crate::statistics::Totals;
@@ -77,7 +77,10 @@ impl PortState {
 
     fn decide_placement(&self) -> Placement {
         let (name, limits) = (self.port.context.name(), self.port.limits);
-        let may_reorder = !self.port.software && may_reorder(name, limits.vendor, limits.part);
+        let kind = match self.port.software {
+            true => placement::Kind::InOrder,
+            false => placement::kind(name, limits.vendor, limits.part),
+        };
         let ask = || match self.asked_for_order() {
             Ok(answer) => answer,
             Err(error) => {
@@ -86,7 +89,7 @@ impl PortState {
                 None
             }
         };
-        Placement::decide(self.settings.in_order, may_reorder, ask)
+        Placement::decide(self.settings.in_order, kind, ask)
     }
 
     /// The device's answer, which it gives for a connected queue pair only.
