@@ -29,7 +29,7 @@ impl Interfaces {
         match dumps {
             Ok((addresses, routes)) => Interfaces(listed(&addresses, &gateways(&routes))),
             Err(error) => {
-                tracing::debug!(%error, "the kernel does not list network interfaces");
+                tracing::warn!(%error, "the kernel does not list network interfaces; subnets of RoCE ports are a guess");
                 Interfaces::default()
             }
         }
@@ -63,6 +63,25 @@ fn dump(kind: u16) -> io::Result<Vec<u8>> {
     }
     // SAFETY: the descriptor is new, and this is its only owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let patience = libc::timeval {
+        tv_sec: 2,
+        tv_usec: 0,
+    };
+    // SAFETY: the option's value is a `timeval`, which lives during the call.
+    let limited = unsafe {
+        let (at, len) = ((&raw const patience).cast(), size_of_val(&patience));
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            at,
+            len as libc::socklen_t,
+        )
+    };
+    if limited < 0 {
+        return Err(io::Error::last_os_error());
+    }
     // The head, and a zeroed `rtmsg`: any family.
     let mut request = [0_u8; MESSAGE_HEAD + ROUTE_HEAD];
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
@@ -86,7 +105,13 @@ fn dump(kind: u16) -> io::Result<Vec<u8>> {
             let (at, len) = (buffer.as_mut_ptr().cast(), buffer.len());
             libc::recv(socket.as_raw_fd(), at, len, 0)
         };
-        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+        let Ok(got) = usize::try_from(got) else {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        };
         let datagram = buffer.get(..got).unwrap_or_default();
         let is_last = |kind| [libc::NLMSG_DONE as u16, libc::NLMSG_ERROR as u16].contains(&kind);
         let last = got == 0 || messages(datagram).any(|(kind, _)| is_last(kind));

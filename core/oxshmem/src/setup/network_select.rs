@@ -233,12 +233,26 @@ impl RankedNetworks {
         text
     }
 
-    /// A warning, if PEs may be unable to reach each other by this transport.
+    /// A warning, if PEs may be unable to reach each other by this transport, or if a network that may join all has more
+    /// bandwidth than the one chosen.
     pub(crate) fn warning(&self, transport: &str) -> Option<String> {
         let chosen = self.chosen()?;
         let mend = "oxshmem info --explain lists them; give all hosts devices of one network, or choose such by OXSHMEM_NIC";
         match self.standing(chosen) {
-            Standing::Certain => None,
+            Standing::Certain => {
+                let more = self.all.iter().find(|other| {
+                    matches!(self.standing(other), Standing::Uncertain)
+                        && other.megabits > chosen.megabits
+                })?;
+                Some(format!(
+                    "{transport}: devices are chosen in {} ({}); {} has {}. If its devices do reach each other, say so \
+                     (OXSHMEM_VERBS_ROUTED=on); if not, =off ends this message",
+                    chosen.name,
+                    bandwidth(chosen.megabits),
+                    more.name,
+                    bandwidth(more.megabits)
+                ))
+            }
             Standing::Uncertain if self.all.len() == 1 => None,
             Standing::Uncertain => Some(format!(
                 "{transport}: no network is sure to join the devices of all PEs; they are chosen in {}. {mend}",

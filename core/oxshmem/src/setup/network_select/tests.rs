@@ -135,6 +135,11 @@ fn rails_apart_are_one_rail_for_all_unless_routers_join_them() {
             && told.contains("RoCE over IPv4 if it is routed (400 Gb/s a host, uncertain)"),
         "{told}"
     );
+    let warning = ranked_apart.warning("verbs").unwrap();
+    assert!(
+        warning.contains("(200 Gb/s a host)") && warning.contains("OXSHMEM_VERBS_ROUTED=on"),
+        "{warning}"
+    );
     let joined = || {
         let mut rails = rails();
         for rail in &mut rails {
@@ -148,6 +153,7 @@ fn rails_apart_are_one_rail_for_all_unless_routers_join_them() {
     let host: [(_, &[u16]); 2] = [(joined(), &[0, 1]), (joined(), &[1, 0])];
     assert_eq!(devices_of(&ranked_joined, &host), ["mlx5_0:1", "mlx5_1:1"]);
     assert_eq!(ranked_joined.chosen().unwrap().megabits, 400_000);
+    assert_eq!(ranked_joined.warning("verbs"), None);
 }
 
 #[test]
