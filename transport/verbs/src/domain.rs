@@ -96,8 +96,8 @@ fn guarantees(relaxed: bool, target: TargetProperties) -> Guarantees {
     let in_order = target.placement.in_order();
     Guarantees {
         put_put: in_order && !relaxed && target.has_strict_keys,
-        // Only a write passes a write before it; the lane has those follow that stand for atomics. An atomic by a relaxed
-        // key ends with a write, too.
+        // An atomic passes no write before it, and the lane itself holds back Set and Fetch, which are a write and a read.
+        // By a relaxed key the end of an atomic is one more write, which may pass others.
         put_atomic: target.has_strict_keys,
         // A responder may perform a write before an atomic that was sent before it.
         atomic_put: false,
