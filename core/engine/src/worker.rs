@@ -44,6 +44,8 @@ pub struct WorkerState {
     pub call: Cell<&'static str>,
     /// Whether atomics that fetch nothing are posted in batches: in a session that asks for it.
     pub batches: Cell<bool>,
+    /// The number of the active message that is being posted, if one is; else 0.
+    pub posting: Cell<u64>,
 }
 
 /// Restores the name of the outer call when it is dropped.
@@ -89,6 +91,7 @@ impl Worker {
                 entered: RefCell::default(),
                 call: Cell::new("init"),
                 batches: Cell::new(false),
+                posting: Cell::new(0),
             }),
             engine,
         }

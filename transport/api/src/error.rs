@@ -110,6 +110,16 @@ pub enum Error {
         /// The reason, in words.
         why: String,
     },
+    /// The connection with this PE has ended, and nothing is in doubt: it can be made again, as a new one.
+    #[error("{transport}: the connection with PE {pe} was interrupted: {why}")]
+    Interrupted {
+        /// The transport's name.
+        transport: &'static str,
+        /// The peer.
+        pe: Pe,
+        /// The reason, in words.
+        why: String,
+    },
     /// The domain was shut down.
     #[error("{transport}: the domain is shut down")]
     Closed {

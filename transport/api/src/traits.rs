@@ -352,6 +352,10 @@ pub trait Lane: Send + fmt::Debug {
     /// Does a bounded amount of outstanding work. `Err` is a failure of the whole lane or of the connection with
     /// one PE. Operations outstanding towards that PE are cancelled then, as after its
     /// [loss](Domain::peer_lost), and its counters no longer grow.
+    ///
+    /// [`Error::Interrupted`] is none: it asks the caller to connect the lane with that PE again, by
+    /// [`endpoint`](Self::endpoint), [accept](Domain::accept) and [`connect`](Self::connect). Until then the lane takes no
+    /// operations towards it and keeps the outstanding ones, which access no memory. Then it carries them out.
     fn progress(&mut self) -> Result<()>;
 
     /// The counts of operations accepted and completed towards `pe`.

@@ -12,7 +12,8 @@
 //!
 //! # Failure
 //!
-//! A failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
+//! A peer that is silent while nothing but reads is outstanding interrupts its [connection](interruption), which is made
+//! again. Any other failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
 //! local memory. The flushed completions that its queue still holds are taken out before their credits are
 //! used again.
 
@@ -20,6 +21,8 @@ pub(crate) mod batch;
 mod bounce_pool;
 mod connection;
 mod disconnect;
+mod interruption;
+mod kept;
 mod send_mode;
 mod send_queue;
 mod wqe_builder;
@@ -39,6 +42,7 @@ use self::connection::{Connection, ConnectionState};
 use self::send_queue::WorkRequest;
 use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
 use crate::completion_error::{CompletionError, LocalPort};
+use crate::ibv::sys::ibv_wc_status;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::limits::NAME;
 use crate::port_state::{EVENTS, PortState, REQUESTS_PER_OPERATION, operation_depth};
@@ -218,11 +222,13 @@ impl VerbsLane {
                 let local = LocalPort {
                     name: &self.port_state.port.name(),
                     route: &requester.description,
-                    ever_acked: requester.ever_acked,
+                    ever_acked: requester.was_ever_acked(),
                     is_down: self.port_state.is_down(),
                 };
                 let cause = CompletionError::of(&completion, &local);
-                self.fail(pe, cause);
+                if !is_silence(&completion) || !self.interrupt(pe, &cause) {
+                    self.fail(pe, cause);
+                }
             }
         }
         Ok(count)
@@ -232,7 +238,14 @@ impl VerbsLane {
     #[cold]
     fn fail(&mut self, pe: Pe, cause: CompletionError) {
         let error = cause.error(pe);
-        tracing::warn!(%pe, status = %error, "a connection failed");
+        let connection = self.connections.get(pe.index());
+        match connection.map_or(0, Connection::in_doubt) {
+            0 => tracing::warn!(%pe, status = %error, "a connection failed"),
+            in_doubt => {
+                tracing::warn!(%pe, status = %error, in_doubt, "a connection failed: puts, atomics or messages \
+                 may have been performed or not, so that it is not made again")
+            }
+        }
         self.errors.push_back(error);
         if let Some(connection) = self.connections.get_mut(pe.index()) {
             self.flushed_cqes += connection.fail(cause, &mut self.pool);
@@ -249,7 +262,7 @@ impl VerbsLane {
                     self.fail(Pe(at as u32), cause);
                 }
                 ConnectionState::Unused => {
-                    self.connections[at].state = ConnectionState::Failed(cause);
+                    self.flushed_cqes += self.connections[at].fail(cause, &mut self.pool);
                 }
                 ConnectionState::Failed(_) => {}
             }
@@ -408,6 +421,14 @@ impl VerbsLane {
     }
 }
 
+/// Whether a completion says that its peer did not answer.
+fn is_silence(completion: &Completion) -> bool {
+    matches!(
+        completion.status(),
+        ibv_wc_status::IBV_WC_RETRY_EXC_ERR | ibv_wc_status::IBV_WC_RESP_TIMEOUT_ERR
+    )
+}
+
 impl Lane for VerbsLane {
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
         self.check(pe)?;
@@ -428,10 +449,17 @@ impl Lane for VerbsLane {
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
         self.check(pe)?;
-        match self.connections.get_mut(pe.index()) {
-            Some(connection) => connection.connect(&self.port_state, pe, endpoint),
-            None => Ok(()),
+        let connection = self.connections.get(pe.index());
+        let is_again = connection.is_some_and(|connection| connection.kept.is_some());
+        if is_again {
+            // The completion queue holds nothing of the old queue pair then.
+            self.reclaim_flushed_cqes();
         }
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return Ok(());
+        };
+        connection.connect(&self.port_state, pe, endpoint)?;
+        if is_again { self.resume(pe) } else { Ok(()) }
     }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
@@ -448,7 +476,7 @@ impl Lane for VerbsLane {
                 return Posted::refused(0, error);
             };
             let ConnectionState::Connected(requester) = &mut connection.state else {
-                return Posted::refused(posted, connection.refusal(pe));
+                return connection.not_posted(pe, posted);
             };
             let counters = connection.counters;
             let in_flight = counters.posted - counters.completed + staged as u64;

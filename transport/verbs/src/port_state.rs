@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Job, Pe, Result};
@@ -28,6 +29,9 @@ pub(crate) const REQUESTS_PER_OPERATION: u32 = 3;
 /// no inbox waits for them.
 pub(crate) const EVENTS: u32 = 4096;
 
+/// The time for which one warning of an interruption stands.
+const WARNING_PERIOD: Duration = Duration::from_secs(60);
+
 /// An opened port with its protection domain, and the state that the domain's lanes, responder and inbox
 /// share.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub(crate) struct PortState {
     /// Numbers of queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
     is_down: AtomicBool,
+    /// The time of the last warning of an interruption.
+    interruption_warned: Mutex<Option<Instant>>,
     /// The port's address and partition as they are now.
     addressing: RwLock<Arc<Addressing>>,
     /// Whether there is an inbox. It waits for the device's events, too.
@@ -61,6 +67,7 @@ impl PortState {
         let mut port_state = PortState {
             placement: Placement::NotAnswered,
             protection_domain,
+            interruption_warned: Mutex::default(),
             addressing: RwLock::new(Arc::new(port.addressing())),
             port,
             settings,
@@ -216,6 +223,25 @@ impl PortState {
     pub(crate) fn is_down(&self) -> bool {
         // Relaxed: only for an error's words.
         self.is_down.load(Ordering::Relaxed)
+    }
+
+    /// Warns of a connection that was interrupted, and is made again. One warning stands for all of a while: a link that was
+    /// down interrupts many.
+    pub(crate) fn report_interruption(&self, pe: Pe) {
+        let port = self.port.name();
+        let warned = self.interruption_warned.lock();
+        let mut warned = warned.unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let was_warned = warned.is_some_and(|warned| now.duration_since(warned) < WARNING_PERIOD);
+        // The port's own event was a warning.
+        if was_warned || self.is_down() {
+            tracing::info!(%port, %pe, "a connection was interrupted too, and is made again");
+            return;
+        }
+        *warned = Some(now);
+        drop(warned);
+        tracing::warn!(%port, %pe, "a PE was silent for as long as the retries last: its connection, with nothing but \
+             gets outstanding, is made again; was a link down?");
     }
 
     /// The queue pairs reported as failed since the last call.

@@ -19,7 +19,7 @@ use crate::ibv::result::failed;
 use crate::ibv::{Access, Channel, Completion, CompletionQueue, SharedReceiveQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
-use crate::wire::{Endpoint, FlushWord, TargetOrder};
+use crate::wire::{Endpoint, FlushWord, TargetOrder, previous_nonce};
 
 /// Receive buffers: as many messages may wait for the inbox.
 const BUFFERS: u32 = 1024;
@@ -305,14 +305,17 @@ impl Responder {
             let known = pairs.of_nonce(pe, endpoint.nonce)?;
             (known.endpoint == endpoint).then(|| known.reply.to_bytes())
         };
-        // The number of a queue pair that is gone was given again.
+        // The number of a queue pair that is gone was given again, or the connection was interrupted.
         let stale: Vec<_> = {
             let pairs = self.lock();
             if let Some(reply) = known(&pairs) {
                 return Ok(reply);
             }
-            let stale = pairs.of_peer_number(pe, endpoint.queue_pair);
-            stale.map(Arc::clone).into_iter().collect()
+            let stale = [
+                pairs.of_peer_number(pe, endpoint.queue_pair),
+                pairs.of_nonce(pe, previous_nonce(endpoint.nonce)),
+            ];
+            stale.into_iter().flatten().map(Arc::clone).collect()
         };
         self.end(stale);
         // Relaxed: only the numbers matter.

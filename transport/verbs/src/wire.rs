@@ -361,12 +361,31 @@ impl Key {
     }
 }
 
+/// The part of a nonce that numbers the queue pairs which one connection has, one after the other.
+const SUCCESSION: u64 = 0xf;
+
+/// The nonce of a connection's first queue pair.
+pub(crate) fn first_nonce(number: u64) -> u64 {
+    number & !SUCCESSION
+}
+
+/// The nonce of the queue pair after this one.
+pub(crate) fn next_nonce(nonce: u64) -> u64 {
+    nonce & !SUCCESSION | nonce.wrapping_add(1) & SUCCESSION
+}
+
+/// The nonce of the queue pair before this one, if it is not a connection's first.
+pub(crate) fn previous_nonce(nonce: u64) -> u64 {
+    nonce & !SUCCESSION | nonce.wrapping_sub(1) & SUCCESSION
+}
+
 /// A lane's endpoint towards a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Distinguishes endpoints whose queue pair has the same number, one after the other.
+    /// Distinguishes endpoints whose queue pair has the same number, one after the other. Its lowest bits number the
+    /// queue pairs of one connection, which was interrupted between each two.
     pub(crate) nonce: u64,
     pub(crate) queue_pair: u32,
     pub(crate) sequence: u32,

@@ -53,6 +53,8 @@ pub(crate) enum LaneFailure {
     Peer(Pe),
     /// Towards some PE that lives, or as a whole: [`Endpoint::undelivered_peers`] gives the PEs that it concerns.
     Connection,
+    /// Towards this PE, with nothing in doubt: the connection is to be made again.
+    Interrupted(Pe),
 }
 
 impl Endpoint {
@@ -104,7 +106,13 @@ impl Endpoint {
             return;
         };
         if completed && state.is_reusable() {
-            let connected = std::mem::take(&mut state.connected);
+            let mut connected = std::mem::take(&mut state.connected);
+            // The next context makes those connections again.
+            for pe in state.interrupted.drain(..) {
+                if let Some(connected) = connected.get_mut(pe.index()) {
+                    *connected = false;
+                }
+            }
             self.rail.release_lane(IdleLane { lane, connected });
         }
     }
@@ -258,7 +266,8 @@ impl Endpoint {
         let state = &mut *self.lane.borrow_mut();
         state.post_deferred();
         let lost = state.progress().map(LaneFailure::Peer);
-        lost.or(state.has_news.then_some(LaneFailure::Connection))
+        let news = lost.or(state.has_news.then_some(LaneFailure::Connection));
+        news.or_else(|| state.interrupted.pop().map(LaneFailure::Interrupted))
     }
 
     /// The live PEs that may wait for operations in flight on a connection that has failed, and the reason: PEs with

@@ -19,6 +19,8 @@ pub(crate) struct LaneState {
     pub has_news: bool,
     /// The PEs that were notified.
     pub notified: Vec<usize>,
+    /// The PEs whose connections are to be made again.
+    pub interrupted: Vec<Pe>,
 }
 
 /// The outcome of polling one lane alone.
@@ -53,6 +55,7 @@ impl LaneState {
             failed_connections: Vec::new(),
             has_news: false,
             notified: Vec::new(),
+            interrupted: Vec::new(),
         }
     }
 
@@ -75,6 +78,10 @@ impl LaneState {
             Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
             Err(error @ oxshmem_transport::Error::Connection { .. }) => {
                 self.note_failed_connection(&error);
+                None
+            }
+            Err(oxshmem_transport::Error::Interrupted { pe, .. }) => {
+                self.interrupted.push(pe);
                 None
             }
             Err(error) => {

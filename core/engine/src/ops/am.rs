@@ -65,8 +65,10 @@ impl Worker {
         } else {
             Effect::Write(OpSet::of(OpKind::Message, remote.kind))
         };
+        self.state.posting.set(sent.number);
         // SAFETY: a message's bytes may be reused once it is posted.
         let posted = unsafe { self.post(peer, message, Until::Posted, effect) };
+        self.state.posting.set(0);
         if let Err(error) = posted {
             self.engine.pending_replies.free(sent);
             return Err(error);
@@ -116,6 +118,18 @@ impl Worker {
             }
             self.engine.pending_replies.free(sent);
         }
+    }
+
+    /// Whether messages of this context, by an endpoint to a PE, have no reply yet.
+    pub(crate) fn has_unanswered_messages(&self, peer: LanePeer<'_>) -> bool {
+        let sent = self.engine.pending_replies.of_context(self.state.number);
+        let mut sent = sent.into_iter().filter(|sent| {
+            let took = (sent.pe, sent.transport);
+            took == (peer.pe, peer.endpoint.index)
+        });
+        // One that waits for room on the lane has not been sent.
+        let waits = self.state.posting.get();
+        sent.any(|sent| sent.number != waits && !self.has_reply(sent))
     }
 
     /// The words of the reply to a message.

@@ -75,6 +75,10 @@ impl Worker {
             None => {}
             Some(LaneFailure::Peer(pe)) => self.report_unreachable(pe.index()),
             Some(LaneFailure::Connection) => self.notify_stranded_peers(endpoint),
+            Some(LaneFailure::Interrupted(pe)) => {
+                let pe = pe.index();
+                self.reconnect(LanePeer { endpoint, pe });
+            }
         }
     }
 

@@ -25,7 +25,7 @@ fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
 }
 
 /// The lane by which a context asks for a narrow atomic.
-fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
+pub(super) fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
     match context
         .worker
         .in_call("test")

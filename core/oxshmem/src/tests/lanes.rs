@@ -2,11 +2,12 @@
 
 pub(crate) mod cuts;
 pub(crate) mod endings;
+mod interruptions;
 mod round_trips;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,10 @@ pub(crate) struct Asked {
     fate: Mutex<Option<Decide>>,
     /// The next error of progress.
     failure: Mutex<Option<oxshmem_transport::Error>>,
+    /// Whether a connection was interrupted and is not made again: it does nothing meanwhile.
+    interrupted: AtomicBool,
+    /// Connections that were made again.
+    pub connects: AtomicUsize,
     /// A function to call when it is dropped.
     dropped: Mutex<Option<Then>>,
 }
@@ -92,10 +97,20 @@ pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
 }
 
 impl Lane for Watched {
-    forward!(connect, endpoint => inner);
+    forward!(endpoint => inner);
+
+    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
+        let again = self.asked.interrupted.swap(false, Ordering::SeqCst);
+        let count = usize::from(again);
+        self.asked.connects.fetch_add(count, Ordering::SeqCst);
+        self.inner.connect(pe, endpoint)
+    }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
+        if self.asked.interrupted.load(Ordering::SeqCst) {
+            return Posted::full(0);
+        }
         let credits = self.asked.credits().unwrap_or(usize::MAX);
         let some = &ops[..ops.len().min(credits)];
         let mut posted = Posted::all(some.len());
@@ -135,7 +150,12 @@ impl Lane for Watched {
     fn progress(&mut self) -> oxshmem_transport::Result<()> {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
         if let Some(error) = self.asked.failure.lock().unwrap().take() {
+            let interrupts = matches!(error, oxshmem_transport::Error::Interrupted { .. });
+            self.asked.interrupted.store(interrupts, Ordering::SeqCst);
             return Err(error);
+        }
+        if self.asked.interrupted.load(Ordering::SeqCst) {
+            return Ok(());
         }
         match self.asked.credits() {
             None => self.inner.progress(),

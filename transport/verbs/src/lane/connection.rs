@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Counters, Error, Pe, Result};
+use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
 use super::bounce_pool::BouncePool;
+use super::kept::Kept;
 use super::send_queue::{Deliver, SendQueue, WorkRequest};
 use crate::completion_error::CompletionError;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes};
@@ -13,7 +14,7 @@ use crate::limits::NAME;
 use crate::port::Path;
 use crate::port_state::{PortState, bad_peer_data};
 use crate::remote_region::Regions;
-use crate::wire::{Endpoint, EndpointReply, TargetOrder};
+use crate::wire::{self, Endpoint, EndpointReply, TargetOrder};
 
 /// Reads and atomics that one connection has in flight at most.
 const READS: u8 = 16;
@@ -45,6 +46,8 @@ pub(crate) struct Requester {
     pub(crate) description: String,
     /// Whether any request was ever completed.
     pub(crate) ever_acked: bool,
+    /// The queue pairs since the peer last answered, this one included; 0 for a connection's first one.
+    pub(super) attempt: u32,
     /// The oldest outstanding request at the last check for a stall, and since when it is the oldest.
     oldest: Option<(u32, Instant)>,
     endpoint: Endpoint,
@@ -52,6 +55,22 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
+    /// Whether the peer has ever answered, an earlier queue pair of this connection perhaps.
+    pub(super) fn was_ever_acked(&self) -> bool {
+        self.ever_acked || self.attempt > 0
+    }
+
+    /// Outstanding requests that may have been performed or not, and are not to be performed twice.
+    pub(super) fn in_doubt(&self) -> usize {
+        let all = self.send_queue.iter();
+        all.filter(|sent| !sent.request.may_be_repeated()).count()
+    }
+
+    /// The nonce of its endpoint.
+    pub(super) fn nonce(&self) -> u64 {
+        self.endpoint.nonce
+    }
+
     /// Whether no completion that is due has arrived for [`STALL`]. The time starts again then.
     pub(crate) fn stalls(&mut self, now: Instant) -> bool {
         let expects = self.send_queue.expects_completion();
@@ -94,6 +113,8 @@ pub(crate) struct Connection {
     pub(crate) is_listed: bool,
     /// Whether a caller waits for those requests.
     pub(crate) wants_signal: bool,
+    /// The parts of an interrupted connection that the next queue pair takes over.
+    pub(super) kept: Option<Box<Kept>>,
 }
 
 impl Connection {
@@ -104,6 +125,26 @@ impl Connection {
             regions: Regions::from(Vec::new()),
             is_listed: false,
             wants_signal: false,
+            kept: None,
+        }
+    }
+
+    /// The outcome of a post where there is no connection; `posted` operations were posted before.
+    #[cold]
+    pub(super) fn not_posted(&self, pe: Pe, posted: usize) -> Posted {
+        match (&self.state, &self.kept) {
+            (ConnectionState::Unused | ConnectionState::Created(_), Some(_)) => {
+                Posted::full(posted)
+            }
+            _ => Posted::refused(posted, self.refusal(pe)),
+        }
+    }
+
+    /// Outstanding requests that may have been performed or not.
+    pub(super) fn in_doubt(&self) -> usize {
+        match &self.state {
+            ConnectionState::Connected(requester) => requester.in_doubt(),
+            _ => 0,
         }
     }
 
@@ -146,13 +187,16 @@ impl Connection {
         let domain = &port_state.protection_domain;
         let pair = QueuePair::new(domain, completions, completions, None, sizes)?;
         pair.prepare(port.number, here.partition)?;
-        let nonce = port_state.next_nonce();
+        let (nonce, attempt) = match &self.kept {
+            None => (wire::first_nonce(port_state.next_nonce()), 0),
+            Some(kept) => (wire::next_nonce(kept.nonce), kept.attempt),
+        };
         let endpoint = Endpoint {
             from: port_state.published.job.me.0,
             to: pe.0,
             nonce,
             queue_pair: pair.number(),
-            sequence: (nonce >> 40) as u32,
+            sequence: (port_state.next_nonce() >> 40) as u32,
             reads: port.limits.reads_out.clamp(1, READS),
             port: here.address(),
         };
@@ -168,6 +212,7 @@ impl Connection {
             packet_bytes: 128 << port.mtu,
             description: String::new(),
             ever_acked: false,
+            attempt,
             oldest: None,
             endpoint,
             reply: None,
@@ -250,6 +295,12 @@ impl Connection {
     /// requests: the completion queue may still hold as many flushed completions.
     #[cold]
     pub(crate) fn fail(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
+        let kept = self.kept.take();
+        let kept = kept.map_or(0, |kept| kept.discard(pool));
+        kept + self.fail_requester(cause, pool)
+    }
+
+    fn fail_requester(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
         let requester = match std::mem::replace(&mut self.state, ConnectionState::Failed(cause)) {
             ConnectionState::Created(requester) | ConnectionState::Connected(requester) => {
                 requester

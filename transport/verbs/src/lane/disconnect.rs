@@ -7,7 +7,7 @@ use oxshmem_transport::Pe;
 use super::VerbsLane;
 use super::batch::{LocalBuffer, Operation, SendRequest};
 use super::connection::{Connection, ConnectionState};
-use super::send_queue::WorkRequest;
+use super::send_queue::{RequestKind, WorkRequest};
 
 /// How long a lane that ends waits for the responders to receive its disconnect messages.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(20);
@@ -27,6 +27,7 @@ impl VerbsLane {
             }
             let number = requester.send_queue.push(WorkRequest {
                 is_last: false,
+                kind: RequestKind::Message,
                 ..WorkRequest::PLAIN
             });
             self.cq_credits -= 1;

@@ -16,6 +16,43 @@ pub(crate) enum Deliver {
     Word(*mut u64),
 }
 
+/// The kind of a work request, as it counts for a connection that is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// A write or an atomic. A write without bytes changes nothing.
+    Update,
+    Read,
+    /// An atomic that changes nothing.
+    Barrier,
+    Message,
+}
+
+/// The two sides of a read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub(crate) addr: u64,
+    pub(crate) rkey: u32,
+    pub(crate) lkey: u32,
+    pub(crate) into: *mut u8,
+}
+
+impl Read {
+    const NONE: Read = Read {
+        addr: 0,
+        rkey: 0,
+        lkey: 0,
+        into: std::ptr::null_mut(),
+    };
+}
+
+/// One outstanding work request, with all that is needed to post it again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) request: WorkRequest,
+    /// Of a read.
+    pub(crate) read: Read,
+}
+
 /// One outstanding work request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkRequest {
@@ -25,15 +62,26 @@ pub(crate) struct WorkRequest {
     pub(crate) is_last: bool,
     /// Bytes that it moves.
     pub(crate) bytes: u32,
+    pub(crate) kind: RequestKind,
 }
 
 impl WorkRequest {
+    /// Whether it does no harm to perform it twice.
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        match self.kind {
+            RequestKind::Update => self.bytes == 0,
+            RequestKind::Read | RequestKind::Barrier => true,
+            RequestKind::Message => false,
+        }
+    }
+
     /// The last request of an operation that fetches nothing.
     pub(crate) const PLAIN: WorkRequest = WorkRequest {
         deliver: Deliver::Nothing,
         block: None,
         is_last: true,
         bytes: 0,
+        kind: RequestKind::Update,
     };
 }
 
@@ -41,6 +89,8 @@ impl WorkRequest {
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     requests: Box<[WorkRequest]>,
+    /// The two sides of the reads among them, at the same places; empty before the first read.
+    reads: Box<[Read]>,
     /// The queue pair's depth.
     capacity: u32,
     /// The next request's number. Numbers wrap.
@@ -60,6 +110,7 @@ impl SendQueue {
         let requests = vec![WorkRequest::PLAIN; capacity.next_power_of_two() as usize];
         SendQueue {
             requests: requests.into(),
+            reads: Box::default(),
             capacity,
             head: 0,
             tail: 0,
@@ -113,6 +164,46 @@ impl SendQueue {
         self.unsignaled_bytes += u64::from(request.bytes);
         self.head = number.wrapping_add(1);
         number
+    }
+
+    /// [Enters](Self::push) a read.
+    #[inline]
+    pub(crate) fn push_read(&mut self, request: WorkRequest, read: Read) -> u32 {
+        let number = self.push(WorkRequest {
+            kind: RequestKind::Read,
+            ..request
+        });
+        let index = self.index(number);
+        match self.reads.get_mut(index) {
+            Some(place) => *place = read,
+            None => self.note_first_read(index, read),
+        }
+        number
+    }
+
+    #[cold]
+    fn note_first_read(&mut self, index: usize, read: Read) {
+        self.reads = vec![Read::NONE; self.requests.len()].into();
+        self.reads[index] = read;
+    }
+
+    /// [Enters](Self::push) a request that another queue pair has not carried out.
+    pub(crate) fn enter(&mut self, sent: Sent) -> u32 {
+        match sent.request.kind {
+            RequestKind::Read => self.push_read(sent.request, sent.read),
+            _ => self.push(sent.request),
+        }
+    }
+
+    /// The outstanding requests, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Sent> {
+        (0..self.outstanding()).map(|at| {
+            let index = self.index(self.tail.wrapping_add(at));
+            Sent {
+                request: self.requests[index],
+                read: self.reads.get(index).copied().unwrap_or(Read::NONE),
+            }
+        })
     }
 
     /// The number of unsignaled requests after the last signaled one.
@@ -230,5 +321,46 @@ mod tests {
             queue.pop();
         }
         assert!(!queue.expects_completion() && queue.unsignaled() == 1 && queue.outstanding() == 1);
+    }
+
+    #[test]
+    fn outstanding_requests_are_given_in_order_with_both_sides_of_reads() {
+        let mut queue = queue(6);
+        let read = |addr| Read { addr, ..Read::NONE };
+        queue.push(numbered(0));
+        for addr in 1..4 {
+            queue.push_read(numbered(addr as u32), read(addr));
+        }
+        queue.pop();
+        let sent: Vec<_> = queue.iter().collect();
+        let kinds = sent.iter().map(|sent| sent.request.kind);
+        assert!(kinds.eq([RequestKind::Read; 3]));
+        let addresses: Vec<u64> = sent.iter().map(|sent| sent.read.addr).collect();
+        assert_eq!(addresses, [1, 2, 3]);
+        // The next queue pair carries them out with numbers of its own.
+        let mut next = SendQueue::new(6);
+        let numbers: Vec<u32> = sent.iter().map(|sent| next.enter(*sent)).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        let again: Vec<u64> = next.iter().map(|sent| sent.read.addr).collect();
+        assert_eq!(again, addresses);
+    }
+
+    #[test]
+    fn reads_and_what_changes_nothing_may_be_repeated() {
+        let of = |kind, bytes| WorkRequest {
+            kind,
+            bytes,
+            ..WorkRequest::PLAIN
+        };
+        assert!(of(RequestKind::Read, 8).may_be_repeated());
+        assert!(of(RequestKind::Barrier, 8).may_be_repeated());
+        assert!(of(RequestKind::Update, 0).may_be_repeated());
+        assert!(!of(RequestKind::Update, 8).may_be_repeated());
+        assert!(!of(RequestKind::Message, 0).may_be_repeated());
+    }
+
+    #[test]
+    fn the_kind_of_a_request_takes_no_room() {
+        assert!(size_of::<WorkRequest>() <= 40);
     }
 }

@@ -7,7 +7,7 @@ use super::batch::{Batch, LocalBuffer, Operation, SendRequest};
 use super::bounce_pool::{Block, BouncePool};
 use super::connection::Requester;
 use super::send_mode::{SendMode, send_mode, split};
-use super::send_queue::{Deliver, WorkRequest};
+use super::send_queue::{Deliver, Read, RequestKind, WorkRequest};
 use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold, word_hold};
 use crate::limits::{MESSAGE, NAME, UNREGISTERED};
 use crate::port_state::REQUESTS_PER_OPERATION;
@@ -194,6 +194,7 @@ impl WqeBuilder<'_> {
         let (local, block) = unsafe { self.source(from) }?;
         let work = WorkRequest {
             block,
+            kind: RequestKind::Message,
             ..WorkRequest::PLAIN
         };
         self.push(Operation::Send, local, false, work);
@@ -264,6 +265,7 @@ impl WqeBuilder<'_> {
         };
         let work = WorkRequest {
             is_last,
+            kind: RequestKind::Barrier,
             ..WorkRequest::PLAIN
         };
         let operation = Operation::FetchAdd(word.addr, word.rkey, 0);
@@ -280,10 +282,25 @@ impl WqeBuilder<'_> {
         is_fenced: bool,
         work: WorkRequest,
     ) -> u32 {
-        let number = self.requester.send_queue.push(WorkRequest {
-            bytes: local.len(),
-            ..work
-        });
+        let (queue, work) = (
+            &mut self.requester.send_queue,
+            WorkRequest {
+                bytes: local.len(),
+                ..work
+            },
+        );
+        let number = match (operation, local) {
+            (Operation::Read(addr, rkey), LocalBuffer::Registered(into, _, lkey)) => {
+                let read = Read {
+                    addr,
+                    rkey,
+                    lkey,
+                    into,
+                };
+                queue.push_read(work, read)
+            }
+            _ => queue.push(work),
+        };
         let id = u64::from(self.pe.0) << 32 | u64::from(number);
         self.batch.push(
             id,

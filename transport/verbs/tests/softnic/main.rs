@@ -14,6 +14,7 @@
 )]
 
 mod addresses;
+mod links;
 #[path = "../device/pair.rs"]
 mod pair;
 

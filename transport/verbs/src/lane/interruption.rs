@@ -1,0 +1,148 @@
+//! Connections that were interrupted, and are made again with what they had outstanding.
+//!
+//! A link that was down for longer than the retries last ends a queue pair for good. Where only reads are outstanding, and
+//! requests that change nothing, a new queue pair carries them out as well: a get has its data from the time of its
+//! completion. A write or atomic may have been performed or not, so a connection with one of these outstanding has failed.
+//!
+//! Writes that were acknowledged are not in doubt. They were at the target for as long as the retries lasted, so whatever
+//! comes by the new queue pair comes after them.
+
+use oxshmem_transport::{Error, Pe, Result};
+
+use super::VerbsLane;
+use super::batch::{LONGEST, LocalBuffer, Operation, SendRequest};
+use super::connection::{Connection, ConnectionState, Requester};
+use super::kept::Kept;
+use super::send_queue::{RequestKind, Sent};
+use crate::completion_error::CompletionError;
+use crate::limits::NAME;
+
+/// New queue pairs in a row, of a connection whose peer has not answered any of them.
+const ATTEMPTS: u32 = 2;
+
+impl Requester {
+    /// The parts of a connection whose peer is silent, if it can be made again.
+    fn keep(&self) -> Option<Kept> {
+        let attempt = match self.ever_acked {
+            true => 1,
+            false => self.attempt + 1,
+        };
+        // A peer that has never answered is no peer.
+        if !self.was_ever_acked() || attempt > ATTEMPTS || self.in_doubt() > 0 {
+            return None;
+        }
+        Some(Kept {
+            requests: self.send_queue.iter().collect(),
+            nonce: self.nonce(),
+            attempt,
+            gpu_written: self.gpu_written,
+        })
+    }
+}
+
+impl Connection {
+    /// Ends the queue pair of a peer that is silent, and keeps its requests for the next one. Gives whether it can be.
+    fn interrupt(&mut self) -> bool {
+        let ConnectionState::Connected(requester) = &self.state else {
+            return false;
+        };
+        let Some(kept) = requester.keep() else {
+            return false;
+        };
+        // First, so that it does nothing more even if it cannot be destroyed.
+        if let Err(error) = requester.pair.fail() {
+            tracing::debug!(%error, "a queue pair that ends");
+        }
+        let unused = std::mem::replace(&mut self.state, ConnectionState::Unused);
+        if let ConnectionState::Connected(requester) = unused
+            && let Err(error) = requester.pair.destroy()
+        {
+            tracing::error!(%error, "a queue pair could not be destroyed: what it still reads may \
+                 arrive late, and the lane's blocks of it are leaked");
+            self.state = ConnectionState::Failed(CompletionError::Lost);
+            return true;
+        }
+        self.kept = Some(Box::new(kept));
+        true
+    }
+}
+
+impl VerbsLane {
+    /// Interrupts a connection whose peer is silent. Gives whether it can be made again. `progress` asks for that.
+    #[cold]
+    pub(super) fn interrupt(&mut self, pe: Pe, why: &CompletionError) -> bool {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return false;
+        };
+        if !connection.interrupt() {
+            return false;
+        }
+        if let ConnectionState::Failed(cause) = &connection.state {
+            self.errors.push_back(cause.error(pe));
+            return true;
+        }
+        self.port_state.report_interruption(pe);
+        self.errors.push_back(Error::Interrupted {
+            transport: NAME,
+            pe,
+            why: why.error(pe).to_string(),
+        });
+        true
+    }
+
+    /// Posts the requests that a connection has kept, after it was connected again.
+    #[cold]
+    pub(super) fn resume(&mut self, pe: Pe) -> Result<()> {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return Ok(());
+        };
+        let ConnectionState::Connected(requester) = &mut connection.state else {
+            return Ok(());
+        };
+        let Some(kept) = connection.kept.take() else {
+            return Ok(());
+        };
+        requester.gpu_written |= kept.gpu_written;
+        // All are entered before the first is posted: if one is refused, all of them are cancelled.
+        let queue = &mut requester.send_queue;
+        let numbers: Vec<u32> = kept
+            .requests
+            .iter()
+            .map(|sent| queue.enter(*sent))
+            .collect();
+        let reads = kept.requests.iter().zip(&numbers);
+        let mut reads = reads.filter(|(sent, _)| sent.request.kind == RequestKind::Read);
+        requester.last_read = reads.next_back().map(|(_, number)| *number);
+        let mut requests = kept.requests.iter().zip(&numbers);
+        loop {
+            for (sent, number) in requests.by_ref().take(LONGEST) {
+                let id = u64::from(pe.0) << 32 | u64::from(*number);
+                self.batch.push(id, repeated(sent));
+            }
+            if self.batch.len() == 0 {
+                return Ok(());
+            }
+            // SAFETY: the poster of each get promised its memory until it has completed. Blocks are the lane's.
+            unsafe { self.submit(pe, true) }.map_err(|error| *error)?;
+        }
+    }
+}
+
+/// A request as it is posted again. Barriers have nothing to hold back: no write is in flight.
+fn repeated(sent: &Sent) -> SendRequest {
+    let (operation, local) = match sent.request.kind {
+        RequestKind::Read => {
+            let (read, len) = (sent.read, sent.request.bytes);
+            (
+                Operation::Read(read.addr, read.rkey),
+                LocalBuffer::Registered(read.into, len, read.lkey),
+            )
+        }
+        _ => (Operation::Write(0, 0), LocalBuffer::Empty),
+    };
+    SendRequest {
+        operation,
+        local,
+        is_fenced: false,
+    }
+}
