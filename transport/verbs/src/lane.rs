@@ -226,7 +226,8 @@ impl VerbsLane {
                     is_down: self.port_state.is_down(),
                 };
                 let cause = CompletionError::of(&completion, &local);
-                if !is_silence(&completion) || !self.interrupt(pe, &cause) {
+                let number = completion.id() as u32;
+                if !is_silence(&completion) || !self.interrupt(pe, number, &cause) {
                     self.fail(pe, cause);
                 }
             }

@@ -68,12 +68,15 @@ impl Connection {
 }
 
 impl VerbsLane {
-    /// Interrupts a connection whose peer is silent. Gives whether it can be made again. `progress` asks for that.
+    /// Interrupts a connection whose peer is silent: it has not answered request `number`. Gives whether it can be made
+    /// again. `progress` asks for that.
     #[cold]
-    pub(super) fn interrupt(&mut self, pe: Pe, why: &CompletionError) -> bool {
+    pub(super) fn interrupt(&mut self, pe: Pe, number: u32, why: &CompletionError) -> bool {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
+        // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
+        self.cq_credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
         if !connection.interrupt() {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use oxshmem_transport::{Error, Op, Posted, Status};
+use oxshmem_transport::{Error, Local, Op, Posted, Status};
 use oxshmem_verbs::Settings;
 
 use super::pair::{PATIENCE, PE0, PE1, Side, remote};
@@ -133,6 +133,46 @@ fn a_link_that_is_down_for_longer_interrupts_gets_and_fails_puts() {
         pe: PE1,
     });
     assert_eq!(format!("{:?}", posted.status), format!("{lost:?}"));
+}
+
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn puts_that_were_answered_are_not_in_doubt() {
+    let [mut one, other] = filled(impatient());
+    // Nothing asks for the completion of these puts, and nothing looks for it.
+    let words = [11_u64, 12];
+    let op = |at: usize| Op::Put {
+        from: Local {
+            addr: words[at..].as_ptr().cast::<u8>().cast_mut(),
+            len: 8,
+            key: None,
+        },
+        to: remote(64 * at as u64),
+    };
+    post(&mut one, &[op(0), op(1)]);
+    let since = Instant::now();
+    while (other.load(0), other.load(64)) != (11, 12) {
+        assert!(since.elapsed() < PATIENCE, "no put came");
+        std::thread::yield_now();
+    }
+    // Round trips of another connection: the acknowledgements have come meanwhile.
+    let own = Op::Put {
+        from: one.local(8192, 8),
+        to: remote(8200),
+    };
+    for _ in 0..8 {
+        // SAFETY: as in `post`.
+        unsafe { one.perform(PE0, &[own]) }.unwrap();
+    }
+    control("down mlx5_1 1");
+    let list = gets(&one);
+    post(&mut one, &list);
+    let error = error_of(&mut one);
+    control("up mlx5_1 1");
+    assert!(is_interruption(&error), "{error}");
+    reconnect(&mut one, &other);
+    one.complete(PE1).unwrap();
+    assert!(fetched(&one));
 }
 
 #[test]
