@@ -152,6 +152,19 @@ fn signals_are_ordered(
     ))
 }
 
+/// Whether the target's device performs the atomics that this side's signals are offered by, where those are offered for
+/// every peer alike: those of the CPU's level. Of a NIC's level the core uses only those that all NICs have.
+fn signals_are_performed(signals: SignalSupport, target: TargetProperties) -> Result<(), String> {
+    if target.has_atomics || signals != SignalSupport::Native(AtomicLevel::Cpu) {
+        return Ok(());
+    }
+    Err(
+        "its NIC has no atomics, and this PE's has, which no signal could use there: use NICs of \
+         one kind"
+            .into(),
+    )
+}
+
 impl VerbsDomain {
     pub(crate) fn new(
         port: Port,
@@ -203,6 +216,7 @@ impl VerbsDomain {
         path(&here, &address.port, self.port_state.route_needed())?;
         let has_signals = self.capabilities.put_signal != SignalSupport::None;
         signals_are_ordered(has_signals, self.port_state.port.software, address.target)?;
+        signals_are_performed(self.capabilities.put_signal, address.target)?;
         Ok(address)
     }
 
@@ -433,6 +447,28 @@ mod tests {
             let level = |claimed| atomic_level(claimed, trusted);
             assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_HCA), AtomicLevel::Nic);
             assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_NONE), AtomicLevel::None);
+        }
+    }
+
+    #[test]
+    fn m29_signals_that_a_target_could_not_perform_are_refused_and_others_are_not() {
+        let target = |has_atomics| TargetProperties {
+            placement: Placement::Driver,
+            has_strict_keys: true,
+            has_atomics,
+        };
+        let native = SignalSupport::Native;
+        for signals in [
+            SignalSupport::None,
+            native(AtomicLevel::Nic),
+            native(AtomicLevel::Cpu),
+        ] {
+            assert_eq!(signals_are_performed(signals, target(true)), Ok(()));
+            let by_cpu = signals == native(AtomicLevel::Cpu);
+            assert_eq!(
+                signals_are_performed(signals, target(false)).is_err(),
+                by_cpu
+            );
         }
     }
 

@@ -11,7 +11,6 @@ use oxshmem_transport::{Error, Job, Pe, Result};
 use crate::addressing::Addressing;
 use crate::arena::Arena;
 use crate::domain_state::PublishedState;
-use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{
     Access, CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
 };
@@ -133,7 +132,7 @@ impl PortState {
 
     /// Whether the device performs atomics that change a word.
     pub(crate) fn has_atomics(&self) -> bool {
-        self.port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE
+        self.port.limits.has_atomics()
     }
 
     /// The properties of this device as a target.
@@ -314,7 +313,7 @@ impl PortState {
 /// The protection domain, by the keys that the device has. Some devices refuse registrations in which their writes keep
 /// their order on the bus.
 fn protection_domain(port: &Port) -> Result<Arc<ProtectionDomain>> {
-    let new = || ProtectionDomain::new(&port.context);
+    let new = || ProtectionDomain::new(&port.context, port.limits.has_atomics());
     let strict = Arc::new(new()?);
     if port.software {
         return Ok(strict);

@@ -263,6 +263,9 @@ impl TargetProperties {
                  put-with-signal has its signal wait a round trip",
             );
         }
+        if !self.has_atomics {
+            told.push_str("; it has no atomics, so its PE's CPU performs them, by messages");
+        }
         told
     }
 

@@ -164,6 +164,13 @@ pub(crate) struct DeviceLimits {
     pub(crate) ports: u8,
 }
 
+impl DeviceLimits {
+    /// Whether the device performs atomics that change a word.
+    pub(crate) fn has_atomics(&self) -> bool {
+        self.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE
+    }
+}
+
 /// A port's attributes and its identifiers.
 #[derive(Clone, Debug)]
 pub(crate) struct PortAttributes {
@@ -370,6 +377,8 @@ pub(crate) struct ProtectionDomain {
     raw: NonNull<ibv_pd>,
     /// Whether the device registers memory only if its writes may pass each other.
     relaxed_only: bool,
+    /// Whether its keys and queue pairs ask for atomics.
+    has_atomics: bool,
     context: Arc<Context>,
 }
 
@@ -379,7 +388,8 @@ unsafe impl Send for ProtectionDomain {}
 unsafe impl Sync for ProtectionDomain {}
 
 impl ProtectionDomain {
-    pub(crate) fn new(context: &Arc<Context>) -> Result<ProtectionDomain> {
+    /// `has_atomics`: whether the device has atomics. Some that have none refuse keys and queue pairs that ask for them.
+    pub(crate) fn new(context: &Arc<Context>, has_atomics: bool) -> Result<ProtectionDomain> {
         // SAFETY: the context is open.
         let raw = created("ibv_alloc_pd", unsafe {
             context.library().ibv_alloc_pd(context.as_raw())
@@ -387,6 +397,7 @@ impl ProtectionDomain {
         Ok(ProtectionDomain {
             raw,
             relaxed_only: false,
+            has_atomics,
             context: Arc::clone(context),
         })
     }
@@ -400,6 +411,11 @@ impl ProtectionDomain {
     /// Whether its registrations all let the device's writes pass each other.
     pub(crate) fn relaxed_only(&self) -> bool {
         self.relaxed_only
+    }
+
+    /// Whether peers may perform atomics here.
+    pub(crate) fn has_atomics(&self) -> bool {
+        self.has_atomics
     }
 
     pub(super) fn library(&self) -> &'static Library {

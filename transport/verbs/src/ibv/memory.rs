@@ -14,7 +14,7 @@ use super::sys::{ibv_access_flags as flags, ibv_mr};
 /// The accesses that a registration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Peers read, write and perform atomics, in the order of arrival if the device has such keys.
+    /// Peers read, write and, where the device has them, perform atomics, in the order of arrival if the device has such keys.
     Remote,
     /// As `Remote`, but the NIC's writes may pass each other on their way to memory.
     RemoteRelaxed,
@@ -27,14 +27,19 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// `relaxed_only`: whether the device refuses registrations in which its writes keep their order.
-    fn flags(self, relaxed_only: bool) -> u32 {
+    /// `relaxed_only`: whether the device refuses registrations in which its writes keep their order. `has_atomics`:
+    /// whether it has atomics; some devices without them refuse registrations that ask for them.
+    fn flags(self, relaxed_only: bool, has_atomics: bool) -> u32 {
         let relaxed = flags::IBV_ACCESS_RELAXED_ORDERING.0;
         let kept = if relaxed_only { relaxed } else { 0 };
         let remote = flags::IBV_ACCESS_LOCAL_WRITE.0
             | flags::IBV_ACCESS_REMOTE_WRITE.0
             | flags::IBV_ACCESS_REMOTE_READ.0
-            | flags::IBV_ACCESS_REMOTE_ATOMIC.0;
+            | if has_atomics {
+                flags::IBV_ACCESS_REMOTE_ATOMIC.0
+            } else {
+                0
+            };
         match self {
             Access::Remote => remote | kept,
             Access::RemoteRelaxed => remote | relaxed,
@@ -42,6 +47,11 @@ impl Access {
             Access::LocalWriteRelaxed => flags::IBV_ACCESS_LOCAL_WRITE.0 | relaxed,
             Access::LocalRead => kept,
         }
+    }
+
+    /// The flags of a registration in a domain.
+    fn allowed(self, domain: &ProtectionDomain) -> u32 {
+        self.flags(domain.relaxed_only(), domain.has_atomics())
     }
 }
 
@@ -72,7 +82,7 @@ impl MemoryRegion {
         let iova = base.addr() as u64;
         // SAFETY: the caller's promise about the bytes; the domain lives.
         let raw = unsafe {
-            let (library, allowed) = (domain.library(), access.flags(domain.relaxed_only()));
+            let (library, allowed) = (domain.library(), access.allowed(domain));
             library.ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, allowed)
         };
         let raw = created(&format!("ibv_reg_mr of {len} bytes"), raw)?;
@@ -104,7 +114,7 @@ impl MemoryRegion {
                 io::Error::from_raw_os_error(libc::EOPNOTSUPP),
             ));
         };
-        let allowed = access.flags(domain.relaxed_only()) as std::ffi::c_int;
+        let allowed = access.allowed(domain) as std::ffi::c_int;
         // SAFETY: the caller's promise about the bytes; the domain lives, the descriptor is open.
         let raw = unsafe {
             register(
@@ -149,8 +159,9 @@ mod tests {
 
     #[test]
     fn a_device_without_strict_keys_is_never_asked_for_one() {
-        let relaxed =
-            |access: Access, only| access.flags(only) & flags::IBV_ACCESS_RELAXED_ORDERING.0 != 0;
+        let relaxed = |access: Access, only| {
+            access.flags(only, true) & flags::IBV_ACCESS_RELAXED_ORDERING.0 != 0
+        };
         let all = [
             Access::Remote,
             Access::RemoteRelaxed,
@@ -161,5 +172,21 @@ mod tests {
         assert!(all.into_iter().all(|access| relaxed(access, true)));
         assert!(!relaxed(Access::Remote, false) && relaxed(Access::RemoteRelaxed, false));
         assert!(!relaxed(Access::LocalWrite, false) && relaxed(Access::LocalWriteRelaxed, false));
+    }
+
+    #[test]
+    fn atomics_are_asked_for_only_where_the_device_has_them() {
+        let atomic = flags::IBV_ACCESS_REMOTE_ATOMIC.0;
+        for relaxed_only in [false, true] {
+            for access in [Access::Remote, Access::RemoteRelaxed] {
+                let (with, without) = (
+                    access.flags(relaxed_only, true),
+                    access.flags(relaxed_only, false),
+                );
+                assert_eq!(with, without | atomic);
+                assert_eq!(without & atomic, 0);
+            }
+            assert_eq!(Access::LocalWrite.flags(relaxed_only, true) & atomic, 0);
+        }
     }
 }

@@ -218,9 +218,11 @@ impl QueuePair {
         attr.port_num = port;
         attr.pkey_index = partition;
         attr.qp_access_flags = (ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
-            | ibv_access_flags::IBV_ACCESS_REMOTE_READ
-            | ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC)
+            | ibv_access_flags::IBV_ACCESS_REMOTE_READ)
             .0;
+        if self.domain.has_atomics() {
+            attr.qp_access_flags |= ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC.0;
+        }
         let mask = set::IBV_QP_STATE
             | set::IBV_QP_PKEY_INDEX
             | set::IBV_QP_PORT

@@ -263,6 +263,10 @@ impl Connection {
         requester.pair.connect(&attributes)?;
         requester.packet_bytes = 128 << reply.mtu;
         requester.order = reply.order;
+        if !port_state.has_atomics() {
+            // This side's device has none to perform on it.
+            requester.order.flush_word = None;
+        }
         requester.description = attributes.description;
         requester.reply = Some(reply);
         let created = std::mem::replace(&mut self.state, ConnectionState::Unused);

@@ -131,8 +131,10 @@ impl WqeBuilder<'_> {
         op: SignalOp,
         value: u64,
     ) -> Result<(), Blocked> {
-        if op == SignalOp::Add && !self.has_atomics {
-            return Err(unsupported("a signal that is added to".into()));
+        if !self.has_atomics {
+            return Err(unsupported(
+                "a put-with-signal by a device without atomics".into(),
+            ));
         }
         let remote = find(self.regions, self.pe, to, self.length(from)?)?;
         let signal = find_word(self.regions, self.pe, signal, "a signal")?;
