@@ -252,7 +252,14 @@ impl Domain for VerbsDomain {
 
     fn explain(&self, peer: &Peer) -> Option<String> {
         let address = self.judge(peer).ok()?;
-        Some(address.target.explain())
+        let mut told = address.target.explain();
+        if !self.port_state.port.limits.has_shared_receives() {
+            told.push_str(
+                "; this PE's NIC has no shared receive queues, so each connection has receives of its \
+                 own for messages",
+            );
+        }
+        Some(told)
     }
 
     fn address(&self) -> Vec<u8> {

@@ -30,8 +30,8 @@ pub(crate) use context::{Context, DeviceLimits, PortAttributes, ProtectionDomain
 pub(crate) use events::Event;
 pub(crate) use gid::Gid;
 pub(crate) use memory::{Access, MemoryRegion};
-pub(crate) use queue_pair::{ConnectAttributes, QueuePair, QueueSizes};
-pub(crate) use receive::SharedReceiveQueue;
+pub(crate) use queue_pair::{ConnectAttributes, QueuePair, QueueSizes, ReceiveSource};
+pub(crate) use receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
 /// The remote side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.
 pub(crate) use sys::{
     ibv_send_wr__bindgen_ty_2 as wr_t, ibv_send_wr__bindgen_ty_2__bindgen_ty_1 as rdma_t,

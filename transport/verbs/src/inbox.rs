@@ -208,12 +208,12 @@ impl VerbsInbox {
             // alone until it is posted again.
             unsafe {
                 std::ptr::copy_nonoverlapping(
-                    self.responder.buffer(message.buffer).cast_const(),
+                    self.responder.buffer(&message).cast_const(),
                     bytes.as_mut_ptr(),
                     bytes.len(),
                 );
             }
-            self.responder.post_buffer(message.buffer);
+            self.responder.post_buffer(&message.from, message.buffer);
             let pair = message.from;
             if pair.ended() {
                 // Its sender is lost.
@@ -251,7 +251,7 @@ impl VerbsInbox {
     fn sleep(&mut self, timeout: Duration) -> Result<()> {
         self.refresh()?;
         self.responder.channel.drain();
-        self.responder.receive.arm()?;
+        self.responder.arm()?;
         // A message that arrived before it was armed makes no event.
         self.receive()?;
         if !self.received.is_empty() {

@@ -99,7 +99,7 @@ impl Port {
         settings: &Settings,
     ) -> Result<Port> {
         let name = format!("{}:{number}", context.name());
-        usable(context.infiniband(), limits)
+        usable(context.infiniband())
             .map_err(|why| unavailable(format!("device {}: {why}", context.name())))?;
         let attributes = context.port(number)?;
         if !attributes.active {
@@ -257,17 +257,12 @@ fn lane_rate(speed: u32) -> f64 {
 }
 
 /// Whether a device has what this transport stands on.
-fn usable(infiniband: bool, limits: DeviceLimits) -> Result<(), String> {
+fn usable(infiniband: bool) -> Result<(), String> {
     if !infiniband {
         return Err(
             "it speaks neither InfiniBand nor RoCE (iWARP, EFA and usNIC have no reliable \
              connections of that kind), which this transport needs"
                 .into(),
-        );
-    }
-    if limits.shared_queues == 0 || limits.receive_depth == 0 {
-        return Err(
-            "it has no shared receive queues, by which this transport takes messages".into(),
         );
     }
     Ok(())

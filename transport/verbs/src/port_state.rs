@@ -13,6 +13,7 @@ use crate::arena::Arena;
 use crate::domain_state::PublishedState;
 use crate::ibv::{
     Access, CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
+    ReceiveSource,
 };
 use crate::limits::NAME;
 use crate::placement::{self, Placement};
@@ -112,7 +113,13 @@ impl PortState {
             inline: 0,
             max_pairs: port.limits.queue_pairs,
         };
-        let pair = QueuePair::new(&self.protection_domain, queue, queue, None, sizes)?;
+        let pair = QueuePair::new(
+            &self.protection_domain,
+            queue,
+            queue,
+            ReceiveSource::None,
+            sizes,
+        )?;
         let addressing = self.addressing();
         pair.prepare(port.number, addressing.partition)?;
         let here = addressing.address();
@@ -246,6 +253,11 @@ impl PortState {
     /// The queue pairs reported as failed since the last call.
     pub(crate) fn take_failed_pairs(&self) -> Vec<u32> {
         std::iter::from_fn(|| self.failed_pairs.pop()).collect()
+    }
+
+    /// Notes a queue pair that this side found failed.
+    pub(crate) fn pair_failed(&self, number: u32) {
+        self.failed_pairs.push(number);
     }
 
     /// A number that no other endpoint has, with high probability not even another host's.

@@ -3,26 +3,24 @@
 
 mod pair_table;
 mod queue_pair;
+mod receives;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Pe, Result};
 
 use self::pair_table::{PairName, PairTable};
 pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair};
 use crate::arena::Arena;
 use crate::ibv::result::failed;
-use crate::ibv::{Access, Channel, Completion, CompletionQueue, SharedReceiveQueue};
+use crate::ibv::{Access, Channel, Completion, CompletionQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
+use crate::responder::receives::Receives;
 use crate::wire::{Endpoint, FlushWord, TargetOrder, previous_nonce};
-
-/// Receive buffers: as many messages may wait for the inbox.
-const BUFFERS: u32 = 1024;
 
 /// Completions and messages taken with one call.
 pub(crate) const BATCH: usize = 32;
@@ -36,7 +34,7 @@ const FLUSH_WORDS: u64 = 512;
 /// A received message, or the disconnect of a lane, in its receive buffer.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) buffer: u64,
+    pub(crate) buffer: u32,
     pub(crate) len: usize,
     pub(crate) is_disconnect: bool,
     pub(crate) from: Arc<ResponderQueuePair>,
@@ -52,13 +50,9 @@ pub(crate) struct Responder {
     serials: AtomicU64,
     /// Messages taken from the completion queue that no inbox has taken yet.
     received: Mutex<VecDeque<Message>>,
-    /// Buffers that the device refused when they were posted.
-    refused: SegQueue<u64>,
-    pub(crate) receive: Arc<CompletionQueue>,
+    receives: Receives,
     pub(crate) send: Arc<CompletionQueue>,
     pub(crate) channel: Arc<Channel>,
-    buffers: Arc<SharedReceiveQueue>,
-    arena: Arena,
     /// Words for barriers, where writes are placed in any order and the device has atomics.
     flush_words: Option<Arena>,
     doorbell: OwnedFd,
@@ -68,51 +62,31 @@ pub(crate) struct Responder {
 impl Responder {
     pub(crate) fn new(port_state: &Arc<PortState>) -> Result<Responder> {
         let (context, limits) = (&port_state.port.context, port_state.port.limits);
-        let count = BUFFERS.min(limits.receive_depth).max(1);
         let channel = Arc::new(Channel::new(context)?);
-        let buffers = Arc::new(SharedReceiveQueue::new(
-            &port_state.protection_domain,
-            count,
-        )?);
-        let arena = Arena::new(&port_state.protection_domain, count as usize * MESSAGE)?;
         let has_words = !port_state.placement.in_order() && port_state.has_atomics();
         let flush_words = has_words.then(|| {
             let bytes = FLUSH_WORDS as usize * size_of::<u64>();
             Arena::with(&port_state.protection_domain, bytes, Access::Remote)
         });
-        let entries = |wanted: u32| wanted.min(limits.completions).max(1);
-        let receive = CompletionQueue::new(
-            context,
-            entries(count + 64),
-            // PEs of one host have numbers that follow each other.
-            Some((&channel, port_state.published.job.me.0)),
-        )?;
-        let send = CompletionQueue::new(context, entries(4096), None)?;
+        let send = CompletionQueue::new(context, 4096.min(limits.completions).max(1), None)?;
         // SAFETY: no memory is involved.
         let doorbell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if doorbell < 0 {
             return Err(failed("eventfd", std::io::Error::last_os_error()));
         }
-        let responder = Responder {
+        Ok(Responder {
             pairs: Mutex::default(),
             removals: AtomicU64::new(0),
             serials: AtomicU64::new(0),
             received: Mutex::default(),
-            refused: SegQueue::new(),
-            receive: Arc::new(receive),
+            receives: Receives::new(port_state, &channel)?,
             send: Arc::new(send),
             channel,
-            buffers,
-            arena,
             flush_words: flush_words.transpose()?,
             // SAFETY: a descriptor that the call made, owned from here on.
             doorbell: unsafe { OwnedFd::from_raw_fd(doorbell) },
             port_state: Arc::clone(port_state),
-        };
-        for number in 0..count {
-            responder.try_post_buffer(number.into())?;
-        }
-        Ok(responder)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, PairTable<ResponderQueuePair>> {
@@ -123,7 +97,7 @@ impl Responder {
     /// its queue pair, and behind all while there is an inbox; else it ends its queue pair. So does the
     /// device's event that one has failed.
     pub(crate) fn poll(&self) -> Result<()> {
-        self.repost_refused();
+        self.receives.post_refused();
         let failed = self.port_state.take_failed_pairs();
         if !failed.is_empty() {
             let known: Vec<_> = {
@@ -148,41 +122,58 @@ impl Responder {
         let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ended = Vec::new();
         let mut completions = [Completion::none(); BATCH];
-        loop {
-            let count = self.receive.poll(&mut completions)?;
-            if count > 0 {
-                let pairs = self.lock();
-                for completion in &completions[..count] {
-                    let Some(from) = pairs.get(completion.queue_pair()).map(Arc::clone) else {
-                        // Of a pair that has ended.
-                        self.post_buffer(completion.id());
-                        continue;
-                    };
-                    if !completion.succeeded() {
-                        // Its queue pair is in the error state.
-                        self.post_buffer(completion.id());
-                        ended.push(from);
-                        continue;
-                    }
-                    let is_disconnect = completion.has_immediate();
-                    // Acquire: an inbox that was given back has put back what it had taken.
-                    let alone = !self.port_state.inbox_taken.load(Ordering::Acquire)
-                        && waiting.iter().all(|other| other.from.serial != from.serial);
-                    if is_disconnect && alone {
-                        self.post_buffer(completion.id());
-                        ended.push(from);
-                    } else {
-                        waiting.push_back(Message {
-                            buffer: completion.id(),
-                            len: completion.len().min(MESSAGE),
-                            is_disconnect,
-                            from,
-                        });
-                    }
+        self.receives.each_queue(|queue| {
+            loop {
+                let count = queue.poll(&mut completions)?;
+                if count > 0 {
+                    self.received(&completions[..count], &mut waiting, &mut ended);
+                }
+                if count < BATCH {
+                    return Ok(());
                 }
             }
-            if count < BATCH {
-                return Ok(ended);
+        })?;
+        Ok(ended)
+    }
+
+    /// Matches completions of receives with their queue pairs.
+    fn received(
+        &self,
+        completions: &[Completion],
+        waiting: &mut VecDeque<Message>,
+        ended: &mut Vec<Arc<ResponderQueuePair>>,
+    ) {
+        let pairs = self.lock();
+        for completion in completions {
+            // Numbers of buffers are this side's.
+            let buffer = completion.id() as u32;
+            let Some(from) = pairs.get(completion.queue_pair()).map(Arc::clone) else {
+                // Of a pair that has ended. A ring has ended with it.
+                self.receives.post_shared(&[buffer]);
+                continue;
+            };
+            if !completion.succeeded() {
+                // Its queue pair is in the error state.
+                self.post_buffer(&from, buffer);
+                if !ended.iter().any(|known| known.serial == from.serial) {
+                    ended.push(from);
+                }
+                continue;
+            }
+            let is_disconnect = completion.has_immediate();
+            // Acquire: an inbox that was given back has put back what it had taken.
+            let alone = !self.port_state.inbox_taken.load(Ordering::Acquire)
+                && waiting.iter().all(|other| other.from.serial != from.serial);
+            if is_disconnect && alone {
+                self.post_buffer(&from, buffer);
+                ended.push(from);
+            } else {
+                waiting.push_back(Message {
+                    buffer,
+                    len: completion.len().min(MESSAGE),
+                    is_disconnect,
+                    from,
+                });
             }
         }
     }
@@ -229,7 +220,7 @@ impl Responder {
         let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|message| {
             if message.from.ended() {
-                self.post_buffer(message.buffer);
+                self.post_buffer(&message.from, message.buffer);
             }
             !message.from.ended()
         });
@@ -252,38 +243,30 @@ impl Responder {
         }
     }
 
-    /// Posts a receive buffer that nothing else uses, after its message was copied. One that the device
-    /// refuses is posted again later.
-    pub(crate) fn post_buffer(&self, number: u64) {
-        if let Err(error) = self.try_post_buffer(number) {
-            tracing::warn!(%error, "a buffer for messages is offered again later");
-            self.refused.push(number);
+    /// Posts a receive buffer of a queue pair that nothing else uses, after its message was copied.
+    pub(crate) fn post_buffer(&self, from: &ResponderQueuePair, number: u32) {
+        let Some(ring) = &from.ring else {
+            return self.receives.post_shared(&[number]);
+        };
+        if from.ended() {
+            return;
+        }
+        if let Err(error) = ring.post(&from.pair, &[number]) {
+            let pe = from.pe;
+            tracing::warn!(%pe, %error, "a queue pair that takes no buffer for messages ends");
+            self.port_state.pair_failed(from.pair.number());
         }
     }
 
-    fn repost_refused(&self) {
-        // Once each: one that is refused again goes to the end.
-        for _ in 0..self.refused.len() {
-            let Some(number) = self.refused.pop() else {
-                break;
-            };
-            if self.try_post_buffer(number).is_err() {
-                self.refused.push(number);
-            }
-        }
+    /// The first byte of a buffer of a queue pair.
+    pub(crate) fn buffer(&self, message: &Message) -> *mut u8 {
+        let ring = message.from.ring.as_ref();
+        self.receives.buffer(ring, message.buffer)
     }
 
-    fn try_post_buffer(&self, number: u64) -> Result<()> {
-        let (at, len) = (self.buffer(number), MESSAGE as u32);
-        // SAFETY: the buffer is the arena's, which is registered. Its completion is taken before it is
-        // posted again; the arena ends after the queue pairs, which hold the domain's objects and
-        // are dropped first.
-        unsafe { self.buffers.post(number, at, len, self.arena.lkey()) }
-    }
-
-    /// The first byte of a buffer.
-    pub(crate) fn buffer(&self, number: u64) -> *mut u8 {
-        self.arena.at(number as usize * MESSAGE)
+    /// Requests an event for the next message.
+    pub(crate) fn arm(&self) -> Result<()> {
+        self.receives.each_queue(CompletionQueue::arm)
     }
 
     /// Makes the queue pair that responds to an endpoint, and gives the reply; the same reply for the same
@@ -351,12 +334,11 @@ impl Responder {
             has_strict_keys: !self.port_state.protection_domain.relaxed_only(),
             flush_word: word,
         };
-        let queues = (&self.send, &self.receive);
-        let buffers = &self.buffers;
+        let receives = self.receives.of_pair(&self.port_state)?;
         ResponderQueuePair::new(
             &self.port_state,
-            queues,
-            buffers,
+            &self.send,
+            receives,
             (pe, endpoint),
             serial,
             order,

@@ -91,6 +91,23 @@ pub(super) unsafe fn ibv_req_notify_cq(queue: *mut ibv_cq, solicited_only: c_int
 
 /// # Safety
 ///
+/// The queue pair lives; `first` begins a list of sound requests; `bad` is written.
+#[inline]
+pub(super) unsafe fn ibv_post_recv(
+    pair: *mut ibv_qp,
+    first: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    // SAFETY: the queue pair lives, and so does its context.
+    match unsafe { (*(*pair).context).ops.post_recv } {
+        // SAFETY: the arguments are the caller's promise.
+        Some(post) => unsafe { post(pair, first, bad) },
+        None => libc::EOPNOTSUPP,
+    }
+}
+
+/// # Safety
+///
 /// The queue lives; `first` begins a list of sound requests; `bad` is written.
 #[inline]
 pub(super) unsafe fn ibv_post_srq_recv(

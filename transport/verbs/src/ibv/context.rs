@@ -169,6 +169,11 @@ impl DeviceLimits {
     pub(crate) fn has_atomics(&self) -> bool {
         self.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE
     }
+
+    /// Whether many queue pairs may take their receive buffers from one queue.
+    pub(crate) fn has_shared_receives(&self) -> bool {
+        self.shared_queues > 0 && self.receive_depth > 0
+    }
 }
 
 /// A port's attributes and its identifiers.

@@ -4,13 +4,13 @@ use std::ffi::c_int;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use oxshmem_transport::Result;
+use oxshmem_transport::{Error, Result};
 
-use super::calls::ibv_post_send;
+use super::calls::{ibv_post_recv, ibv_post_send};
 use super::completion::CompletionQueue;
 use super::context::ProtectionDomain;
 use super::gid::Gid;
-use super::receive::SharedReceiveQueue;
+use super::receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
 use super::result::{created, returned};
 use super::sys::{
     ibv_access_flags, ibv_gid, ibv_global_route, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set,
@@ -33,6 +33,16 @@ pub(crate) struct QueueSizes {
     pub(crate) inline: u32,
     /// Queue pairs that the device holds, for the error's description.
     pub(crate) max_pairs: u32,
+}
+
+/// The receive buffers of a queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReceiveSource<'a> {
+    /// None: nothing is sent to it.
+    None,
+    Shared(&'a Arc<SharedReceiveQueue>),
+    /// So many of its own at most.
+    Own(u32),
 }
 
 /// One side of a reliable connection.
@@ -119,10 +129,15 @@ impl QueuePair {
         domain: &Arc<ProtectionDomain>,
         send: &Arc<CompletionQueue>,
         receive: &Arc<CompletionQueue>,
-        buffers: Option<&Arc<SharedReceiveQueue>>,
+        source: ReceiveSource<'_>,
         sizes: QueueSizes,
     ) -> Result<QueuePair> {
         let mut inline = sizes.inline;
+        let (buffers, receives) = match source {
+            ReceiveSource::None => (None, 1),
+            ReceiveSource::Shared(queue) => (Some(queue), 0),
+            ReceiveSource::Own(count) => (None, count),
+        };
         loop {
             let mut attr = ibv_qp_init_attr {
                 qp_context: null_mut(),
@@ -131,7 +146,7 @@ impl QueuePair {
                 srq: buffers.map_or(null_mut(), |buffers| buffers.as_raw()),
                 cap: ibv_qp_cap {
                     max_send_wr: sizes.depth,
-                    max_recv_wr: u32::from(buffers.is_none()),
+                    max_recv_wr: receives,
                     max_send_sge: 1,
                     max_recv_sge: 1,
                     max_inline_data: inline,
@@ -307,6 +322,28 @@ impl QueuePair {
         returned("ibv_destroy_qp", unsafe {
             self.domain.library().ibv_destroy_qp(self.raw.as_ptr())
         })
+    }
+
+    /// Posts receive buffers, under the numbers that their completions will carry. It must be [prepared](Self::prepare).
+    ///
+    /// # Safety
+    ///
+    /// The buffers are registered for local writing, and left alone until their completions
+    /// were taken or the queue pair is gone.
+    #[doc(alias = "ibv_post_recv")]
+    pub(crate) unsafe fn post_receives(
+        &self,
+        buffers: ReceiveBuffers,
+        numbers: &[u32],
+    ) -> Posted<Error> {
+        buffers
+            // SAFETY: the queue pair lives; the list is copied by the call; the buffers are the caller's promise.
+            .post(numbers, |first, bad| unsafe {
+                ibv_post_recv(self.raw.as_ptr(), first, bad)
+            })
+            .or_else(|(taken, code)| {
+                returned("ibv_post_recv", code).map_err(|error| (taken, error))
+            })
     }
 
     /// Posts a list of requests; the error's number if not all of them were taken.

@@ -9,7 +9,7 @@ use super::bounce_pool::BouncePool;
 use super::kept::Kept;
 use super::send_queue::{Deliver, SendQueue, WorkRequest};
 use crate::completion_error::CompletionError;
-use crate::ibv::{CompletionQueue, QueuePair, QueueSizes};
+use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
 use crate::limits::NAME;
 use crate::port::Path;
 use crate::port_state::{PortState, bad_peer_data};
@@ -185,7 +185,7 @@ impl Connection {
             max_pairs: port.limits.queue_pairs,
         };
         let domain = &port_state.protection_domain;
-        let pair = QueuePair::new(domain, completions, completions, None, sizes)?;
+        let pair = QueuePair::new(domain, completions, completions, ReceiveSource::None, sizes)?;
         pair.prepare(port.number, here.partition)?;
         let (nonce, attempt) = match &self.kept {
             None => (wire::first_nonce(port_state.next_nonce()), 0),

@@ -7,10 +7,11 @@ use oxshmem_transport::{Pe, Result};
 
 use crate::arena::Arena;
 use crate::ibv::sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
-use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue, rdma_t};
+use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, rdma_t};
 use crate::port::path;
 use crate::port_state::{PortState, bad_peer_data};
 use crate::remote_region::RemoteAddress;
+use crate::responder::receives::{PairReceives, Ring};
 use crate::wire::{Endpoint, EndpointReply, TargetOrder};
 
 /// Replies that the inbox may have outstanding towards one lane, of one request each.
@@ -28,8 +29,10 @@ pub(crate) struct ResponderQueuePair {
     pub(crate) pe: Pe,
     /// Unique, unlike the queue pair's number, which may be another's later: the requests of replies carry it.
     pub(crate) serial: u64,
-    // Before the words that it sends.
+    // Before the words that it sends, and the buffers that it fills.
     pub(crate) pair: QueuePair,
+    /// Its receives, if they are its own.
+    pub(crate) ring: Option<Ring>,
     /// The words of replies, where requests cannot carry them inline.
     words: Option<Arena>,
     /// The number of replies posted. The inbox alone uses this and `outstanding`, and there is one inbox.
@@ -45,8 +48,8 @@ impl ResponderQueuePair {
     /// Connected with `endpoint`.
     pub(crate) fn new(
         port_state: &PortState,
-        (send, receive): (&Arc<CompletionQueue>, &Arc<CompletionQueue>),
-        buffers: &Arc<SharedReceiveQueue>,
+        send: &Arc<CompletionQueue>,
+        receives: PairReceives,
         (pe, endpoint): (Pe, Endpoint),
         serial: u64,
         order: TargetOrder,
@@ -63,8 +66,8 @@ impl ResponderQueuePair {
         let pair = QueuePair::new(
             &port_state.protection_domain,
             send,
-            receive,
-            Some(buffers),
+            receives.completions(),
+            receives.source(),
             sizes,
         )?;
         let words = match pair.inline() {
@@ -95,11 +98,13 @@ impl ResponderQueuePair {
             )
             .map_err(bad)?;
         pair.prepare(port.number, here.partition)?;
+        receives.fill(&pair)?;
         pair.connect(&attributes)?;
         Ok(ResponderQueuePair {
             pe,
             serial,
             pair,
+            ring: receives.into_ring(),
             words,
             replies: AtomicU32::new(0),
             outstanding: AtomicU32::new(0),

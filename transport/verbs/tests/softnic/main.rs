@@ -17,6 +17,7 @@ mod addresses;
 mod links;
 #[path = "../device/pair.rs"]
 mod pair;
+mod receives;
 
 use std::ffi::{CString, c_char, c_int};
 

@@ -1,0 +1,74 @@
+//! Receive buffers of messages.
+
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::{Inbox, Lane, Local, Op, Status};
+use oxshmem_verbs::Settings;
+
+use crate::pair::{PATIENCE, PE0, PE1, Side, pair};
+
+/// A lane more, towards the target.
+fn lane(local: &Side, target: &Side) -> Box<dyn Lane> {
+    let mut lane = local.domain.lane().unwrap();
+    let endpoint = lane.endpoint(PE1).unwrap();
+    let reply = target.domain.accept(PE0, &endpoint).unwrap();
+    lane.connect(PE1, &reply).unwrap();
+    lane
+}
+
+/// Offers a message of two words; whether the lane took it.
+fn send(lane: &mut dyn Lane, words: [u64; 2]) -> bool {
+    let from = Local {
+        addr: words.as_ptr().cast_mut().cast(),
+        len: size_of_val(&words),
+        key: None,
+    };
+    // SAFETY: sixteen bytes without a key, which are copied by the call.
+    let posted = unsafe { lane.post(PE1, &[Op::Message { from }]) };
+    lane.progress().unwrap();
+    match posted.status {
+        Status::Refused(error) => panic!("{error}"),
+        _ => posted.accepted == 1,
+    }
+}
+
+/// Handles the messages that have arrived; gives their words.
+fn drain(inbox: &mut dyn Inbox) -> Vec<[u64; 2]> {
+    let mut taken = Vec::new();
+    let mut handler = |_, bytes: &[u8]| {
+        let word = |at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+        taken.push([word(0), word(8)]);
+        None
+    };
+    inbox.drain(&mut handler).unwrap();
+    inbox.wait(Duration::from_micros(100)).unwrap();
+    taken
+}
+
+/// On `no-srq`. More lanes than rings of a block, and more messages than buffers of a ring; then lanes that use them again.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn each_of_many_lanes_has_receives_of_its_own_and_leaves_them_to_later_ones() {
+    const LANES: u64 = 33;
+    const MESSAGES: u64 = 66;
+    let [local, target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    for _ in 0..2 {
+        let mut lanes: Vec<_> = (0..LANES).map(|_| lane(&local, &target)).collect();
+        let (mut sent, mut taken) = (vec![0; lanes.len()], vec![0; lanes.len()]);
+        let since = Instant::now();
+        while taken.iter().any(|count| *count < MESSAGES) {
+            for (at, lane) in lanes.iter_mut().enumerate() {
+                while sent[at] < MESSAGES && send(&mut **lane, [at as u64, sent[at]]) {
+                    sent[at] += 1;
+                }
+                lane.progress().unwrap();
+            }
+            for [at, number] in drain(&mut *inbox) {
+                assert_eq!(number, taken[at as usize], "of lane {at}");
+                taken[at as usize] += 1;
+            }
+            assert!(since.elapsed() < PATIENCE, "{sent:?} {taken:?}");
+        }
+    }
+}
