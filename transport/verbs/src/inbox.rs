@@ -15,7 +15,7 @@ use crate::ibv::result::failed;
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::EVENTS;
 use crate::remote_region::{RemoteAddress, find_aligned};
-use crate::responder::{BATCH, Message, ReplyWords, Responder, ResponderQueuePair};
+use crate::responder::{BATCH, Message, ReplyWords, Responder, ResponderQueuePair, UnusedBuffer};
 
 /// The write of a reply: its words, and their address, which was checked.
 type ReplyWrite = (RemoteAddress, ReplyWords);
@@ -54,6 +54,8 @@ pub(crate) struct VerbsInbox {
     broken: bool,
     /// Messages taken from the responder, not served yet.
     received: VecDeque<Message>,
+    /// Buffers of messages served, to be posted again.
+    unused: Vec<UnusedBuffer>,
     responder: Arc<Responder>,
 }
 
@@ -82,6 +84,7 @@ impl VerbsInbox {
             removals: responder.removals(),
             broken: false,
             received: VecDeque::with_capacity(BATCH),
+            unused: Vec::with_capacity(BATCH),
             responder,
         })
     }
@@ -200,6 +203,14 @@ impl VerbsInbox {
         self.refresh()?;
         self.send_pending()?;
         self.receive()?;
+        let taken = self.handle(handler);
+        // With one doorbell for all that were handled.
+        self.responder.post_buffers(&mut self.unused);
+        Ok(taken)
+    }
+
+    /// Handles the messages taken; gives the number of those that were not their lane's end.
+    fn handle(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> usize {
         let mut taken = 0;
         while let Some(message) = self.received.pop_front() {
             let mut bytes = [0; MESSAGE];
@@ -213,7 +224,8 @@ impl VerbsInbox {
                     bytes.len(),
                 );
             }
-            self.responder.post_buffer(&message.from, message.buffer);
+            self.unused
+                .push(UnusedBuffer::of(&message.from, message.buffer));
             let pair = message.from;
             if pair.ended() {
                 // Its sender is lost.
@@ -245,7 +257,7 @@ impl VerbsInbox {
                 }
             }
         }
-        Ok(taken)
+        taken
     }
 
     fn sleep(&mut self, timeout: Duration) -> Result<()> {
@@ -325,6 +337,7 @@ impl Drop for VerbsInbox {
             // Nobody drains on. PEs that wait for replies get an error by this.
             self.responder.end(self.responder.pairs());
         }
+        self.responder.post_buffers(&mut self.unused);
         // The next inbox serves the messages taken, and counts on from the replies in flight.
         self.responder.put_back(&mut self.received);
         if let Err(error) = self.poll_replies() {

@@ -40,6 +40,30 @@ pub(crate) struct Message {
     pub(crate) from: Arc<ResponderQueuePair>,
 }
 
+/// A receive buffer whose message was copied, or that got none.
+#[derive(Debug)]
+pub(crate) struct UnusedBuffer {
+    number: u32,
+    /// Its queue pair, if it is not shared.
+    of: Option<Arc<ResponderQueuePair>>,
+}
+
+impl UnusedBuffer {
+    /// A buffer that a queue pair has filled, or was to fill.
+    pub(crate) fn of(from: &Arc<ResponderQueuePair>, number: u32) -> UnusedBuffer {
+        UnusedBuffer {
+            number,
+            of: from.ring.is_some().then(|| Arc::clone(from)),
+        }
+    }
+
+    /// Whether both are posted to one queue.
+    fn goes_with(&self, other: &UnusedBuffer) -> bool {
+        let serial = |one: &UnusedBuffer| one.of.as_ref().map(|of| of.serial);
+        serial(self) == serial(other)
+    }
+}
+
 /// The queue pairs that respond to lanes of peers, and what they share.
 #[derive(Debug)]
 pub(crate) struct Responder {
@@ -122,11 +146,14 @@ impl Responder {
         let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ended = Vec::new();
         let mut completions = [Completion::none(); BATCH];
+        let mut unused = Vec::new();
         self.receives.each_queue(|queue| {
             loop {
                 let count = queue.poll(&mut completions)?;
                 if count > 0 {
-                    self.received(&completions[..count], &mut waiting, &mut ended);
+                    let known = (&mut *waiting, &mut ended, &mut unused);
+                    self.received(&completions[..count], known);
+                    self.post_buffers(&mut unused);
                 }
                 if count < BATCH {
                     return Ok(());
@@ -136,12 +163,16 @@ impl Responder {
         Ok(ended)
     }
 
-    /// Matches completions of receives with their queue pairs.
+    /// Matches completions of receives with their queue pairs: messages that wait, pairs that are to end, buffers that are
+    /// not used.
     fn received(
         &self,
         completions: &[Completion],
-        waiting: &mut VecDeque<Message>,
-        ended: &mut Vec<Arc<ResponderQueuePair>>,
+        (waiting, ended, unused): (
+            &mut VecDeque<Message>,
+            &mut Vec<Arc<ResponderQueuePair>>,
+            &mut Vec<UnusedBuffer>,
+        ),
     ) {
         let pairs = self.lock();
         for completion in completions {
@@ -149,12 +180,17 @@ impl Responder {
             let buffer = completion.id() as u32;
             let Some(from) = pairs.get(completion.queue_pair()).map(Arc::clone) else {
                 // Of a pair that has ended. A ring has ended with it.
-                self.receives.post_shared(&[buffer]);
+                if self.receives.are_shared() {
+                    unused.push(UnusedBuffer {
+                        number: buffer,
+                        of: None,
+                    });
+                }
                 continue;
             };
             if !completion.succeeded() {
                 // Its queue pair is in the error state.
-                self.post_buffer(&from, buffer);
+                unused.push(UnusedBuffer::of(&from, buffer));
                 if !ended.iter().any(|known| known.serial == from.serial) {
                     ended.push(from);
                 }
@@ -165,7 +201,7 @@ impl Responder {
             let alone = !self.port_state.inbox_taken.load(Ordering::Acquire)
                 && waiting.iter().all(|other| other.from.serial != from.serial);
             if is_disconnect && alone {
-                self.post_buffer(&from, buffer);
+                unused.push(UnusedBuffer::of(&from, buffer));
                 ended.push(from);
             } else {
                 waiting.push_back(Message {
@@ -218,12 +254,16 @@ impl Responder {
     /// Reposts the buffers of messages whose queue pair has ended.
     fn discard_ended(&self) {
         let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unused = Vec::new();
         waiting.retain(|message| {
-            if message.from.ended() {
-                self.post_buffer(&message.from, message.buffer);
+            // Asked once: another thread may end it meanwhile.
+            let ended = message.from.ended();
+            if ended {
+                unused.push(UnusedBuffer::of(&message.from, message.buffer));
             }
-            !message.from.ended()
+            !ended
         });
+        self.post_buffers(&mut unused);
     }
 
     /// Takes the oldest waiting messages, at most [`BATCH`]. Their buffers are to be reposted.
@@ -243,15 +283,32 @@ impl Responder {
         }
     }
 
-    /// Posts a receive buffer of a queue pair that nothing else uses, after its message was copied.
-    pub(crate) fn post_buffer(&self, from: &ResponderQueuePair, number: u32) {
-        let Some(ring) = &from.ring else {
-            return self.receives.post_shared(&[number]);
+    /// Posts receive buffers that nothing else uses, after their messages were copied: all shared ones together, and those
+    /// of one queue pair that follow each other.
+    pub(crate) fn post_buffers(&self, unused: &mut Vec<UnusedBuffer>) {
+        let mut numbers = [0; BATCH];
+        let mut rest = &unused[..];
+        while let Some(first) = rest.first() {
+            let alike = rest.iter().take_while(|one| one.goes_with(first));
+            let count = alike
+                .zip(&mut numbers)
+                .map(|(one, number)| *number = one.number)
+                .count();
+            self.post_of(first.of.as_deref(), &numbers[..count]);
+            rest = &rest[count..];
+        }
+        unused.clear();
+    }
+
+    /// Posts shared buffers, or those of a queue pair.
+    fn post_of(&self, of: Option<&ResponderQueuePair>, numbers: &[u32]) {
+        let Some((from, ring)) = of.and_then(|from| Some((from, from.ring.as_ref()?))) else {
+            return self.receives.post_shared(numbers);
         };
         if from.ended() {
             return;
         }
-        if let Err(error) = ring.post(&from.pair, &[number]) {
+        if let Err(error) = ring.post(&from.pair, numbers) {
             let pe = from.pe;
             tracing::warn!(%pe, %error, "a queue pair that takes no buffer for messages ends");
             self.port_state.pair_failed(from.pair.number());

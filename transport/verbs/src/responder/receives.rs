@@ -13,13 +13,16 @@ use oxshmem_transport::{Error, Result};
 
 use crate::arena::Arena;
 use crate::ibv::{
-    Channel, CompletionQueue, Posted, QueuePair, ReceiveBuffers, ReceiveSource, SharedReceiveQueue,
+    Channel, CompletionQueue, DeviceLimits, Posted, QueuePair, ReceiveBuffers, ReceiveSource,
+    SharedReceiveQueue,
 };
 use crate::limits::MESSAGE;
 use crate::port_state::PortState;
 
-/// Buffers of a shared receive queue: as many messages may wait for the inbox.
-const BUFFERS: u32 = 1024;
+/// Buffers of a shared receive queue: as many messages may wait for the inbox. A device that finds no buffer holds up all
+/// that its peer sends, so there are more in a large job.
+const LEAST_BUFFERS: u32 = 1024;
+const BUFFERS_PER_PE: u32 = 16;
 
 /// Buffers of a ring: as many messages of one lane may wait for the inbox.
 const RING: u32 = 64;
@@ -135,8 +138,7 @@ impl Receives {
                 channel: Arc::clone(channel),
             }));
         }
-        let count = BUFFERS.min(limits.receive_depth);
-        let count = count.min(limits.completions.saturating_sub(SPARE)).max(1);
+        let count = shared_buffers(port_state.published.job.size, limits);
         let domain = &port_state.protection_domain;
         let shared = SharedBuffers {
             queue: Arc::new(SharedReceiveQueue::new(domain, count)?),
@@ -147,6 +149,11 @@ impl Receives {
         let all: Vec<u32> = (0..count).collect();
         shared.try_post(&all).map_err(|(_, error)| error)?;
         Ok(Receives::Shared(Box::new(shared)))
+    }
+
+    /// Whether all queue pairs share the buffers.
+    pub(crate) fn are_shared(&self) -> bool {
+        matches!(self, Receives::Shared(_))
     }
 
     /// The receives of a new queue pair.
@@ -209,6 +216,13 @@ impl Receives {
             }
         }
     }
+}
+
+/// The number of shared buffers in a job of so many PEs, if the device holds as many, and their completions.
+fn shared_buffers(pes: u32, limits: DeviceLimits) -> u32 {
+    let wanted = pes.saturating_mul(BUFFERS_PER_PE).max(LEAST_BUFFERS);
+    let completions = limits.completions.saturating_sub(SPARE);
+    wanted.min(limits.receive_depth).min(completions).max(1)
 }
 
 /// A queue for the completions of so many buffers.
@@ -307,5 +321,42 @@ impl Drop for Ring {
         self.block
             .used
             .fetch_and(!(1 << self.index), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_buffers_grow_with_the_job_as_far_as_the_device_holds_them() {
+        let of = |pes, receive_depth, completions| {
+            let limits = DeviceLimits {
+                queue_depth: 4096,
+                completions,
+                shared_queues: 1,
+                queue_pairs: 1024,
+                receive_depth,
+                reads_out: 16,
+                reads_in: 16,
+                atomics: 0,
+                pci_atomics: false,
+                vendor: 0,
+                part: 0,
+                ports: 1,
+            };
+            shared_buffers(pes, limits)
+        };
+        let large = 1 << 20;
+        assert_eq!(of(1, large, large), 1024);
+        assert_eq!(of(64, large, large), 1024);
+        assert_eq!(of(65, large, large), 1040);
+        assert_eq!(of(10_000, large, large), 160_000);
+        assert_eq!(of(10_000, 32_767, large), 32_767);
+        assert_eq!(of(u32::MAX, large, large), large - SPARE);
+        // No completion is lost for want of room.
+        assert_eq!(of(1, 128, 255), 128);
+        assert_eq!(of(1, 1024, 255), 255 - SPARE);
+        assert_eq!(of(1, 1024, 10), 1);
     }
 }

@@ -15,37 +15,16 @@
 
 mod addresses;
 mod links;
+mod nic;
 #[path = "../device/pair.rs"]
 mod pair;
 mod receives;
 
-use std::ffi::{CString, c_char, c_int};
-
 use oxshmem_transport::{Error, Op};
 use oxshmem_verbs::Settings;
 
+use self::nic::control;
 use self::pair::{PE0, PE1, Side, remote};
-
-/// Has the software NIC carry out a command. ci/softnic/README.md lists them.
-fn control(command: &str) {
-    let name = c"softnic_control";
-    // SAFETY: a C string; the default handle searches all libraries that the process has loaded for everyone.
-    let mut found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if found.is_null() {
-        // SAFETY: a C string. The library is loaded already: its code ran when the first device was opened.
-        let library = unsafe { libc::dlopen(c"libibverbs.so.1".as_ptr(), libc::RTLD_NOW) };
-        assert!(!library.is_null(), "there is no libibverbs.so.1");
-        // SAFETY: an open library and a C string.
-        found = unsafe { libc::dlsym(library, name.as_ptr()) };
-    }
-    assert!(!found.is_null(), "libibverbs.so.1 is not the software NIC");
-    // SAFETY: softnic's function of this name, which has this type.
-    let control: unsafe extern "C" fn(*const c_char) -> c_int =
-        unsafe { std::mem::transmute(found) };
-    let words = CString::new(command).unwrap();
-    // SAFETY: a C string.
-    assert_eq!(unsafe { control(words.as_ptr()) }, 0, "{command}");
-}
 
 /// Gives a side a new lane, connected with the other one as a job would do it.
 fn connect_anew(local: &mut Side, target: &Side) -> Result<(), Error> {

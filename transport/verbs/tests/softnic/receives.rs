@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Inbox, Lane, Local, Op, Status};
 use oxshmem_verbs::Settings;
 
+use crate::nic::counter;
 use crate::pair::{PATIENCE, PE0, PE1, Side, pair};
 
 /// A lane more, towards the target.
@@ -29,6 +30,21 @@ fn send(lane: &mut dyn Lane, words: [u64; 2]) -> bool {
     match posted.status {
         Status::Refused(error) => panic!("{error}"),
         _ => posted.accepted == 1,
+    }
+}
+
+/// Until all that the lane has taken is complete: messages are in their buffers.
+fn complete(lane: &mut dyn Lane) {
+    let since = Instant::now();
+    loop {
+        let now = lane.counters(PE1);
+        if now.completed == now.posted {
+            return;
+        }
+        lane.request_completion(PE1);
+        lane.progress().unwrap();
+        assert!(since.elapsed() < PATIENCE, "{now:?}");
+        std::thread::yield_now();
     }
 }
 
@@ -71,4 +87,30 @@ fn each_of_many_lanes_has_receives_of_its_own_and_leaves_them_to_later_ones() {
             assert!(since.elapsed() < PATIENCE, "{sent:?} {taken:?}");
         }
     }
+}
+
+/// On `cx6`, and on `no-srq`.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn buffers_of_all_messages_that_a_call_handles_are_given_back_by_one_doorbell() {
+    let [local, target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    let mut lane = lane(&local, &target);
+    let counts = || ["receives", "receive_doorbells"].map(counter);
+    let (before, since) = (counts(), Instant::now());
+    let mut calls = 0;
+    for _ in 0..10 {
+        (0..20).for_each(|number| while !send(&mut *lane, [0, number]) {});
+        complete(&mut *lane);
+        let mut taken = 0;
+        while taken < 20 {
+            let count = drain(&mut *inbox).len();
+            taken += count;
+            calls += u64::from(count > 0);
+            assert!(since.elapsed() < PATIENCE, "{taken}");
+        }
+    }
+    let [given, doorbells] = [0, 1].map(|at| counts()[at] - before[at]);
+    assert_eq!((given, doorbells), (200, calls), "messages and calls");
+    assert!(calls < 200, "no call handled several messages");
 }
