@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Dump,
     /// The next so many posts find their queue full.
     Full(u32),
+    /// Queue pairs that fail give the shared buffer that they had begun to fill back so many milliseconds later.
+    Flush(u64),
 }
 
 /// A fault at the request of a number, counted over the whole process from 1.
@@ -96,6 +98,7 @@ impl Command {
         Ok(match *words {
             ["dump"] => Command::Dump,
             ["status", name] => Command::Status(status(name)?),
+            ["flush", millis] => Command::Flush(number(millis)?),
             ["full", count] => Command::Full(number(count)?),
             ["down", name, port] => Command::Down(device(name), number(port)?, None),
             ["down", name, port, millis] => {
@@ -171,6 +174,7 @@ mod tests {
                 Command::Event("a".into(), 13, Some(1)),
             ),
             ("full 3", Command::Full(3)),
+            ("flush 20", Command::Flush(20)),
         ] {
             assert_eq!(Command::parse(text), Ok(want));
         }

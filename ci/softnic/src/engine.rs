@@ -196,6 +196,7 @@ fn fire(world: &mut World, timer: Timer) {
         Timer::Arrive(pair, sequence, part) => world.arrive(pair, sequence, part),
         Timer::Place(pair, id) => world.place(pair, id),
         Timer::Link(device, port) => world.link_returns(device, port),
+        Timer::Flush(pair) => world.flush_late(pair),
         Timer::Event(card, kind, element) => world.tell(card, kind, element),
     }
 }

@@ -6,7 +6,7 @@ use crate::abi::sys::{ibv_event_type, ibv_qp_state, ibv_wc_opcode, ibv_wc_status
 use crate::completion::Entry;
 use crate::pair::Sending;
 use crate::send_queue::Request;
-use crate::world::{Element, World, empty_wc};
+use crate::world::{Element, Timer, World, empty_wc};
 
 const SIGNALED: u32 = 2;
 
@@ -84,6 +84,14 @@ impl World {
         pair.state = ibv_qp_state::IBV_QPS_ERR;
         pair.attr.qp_state = pair.state;
         let (card, shared) = (pair.card, pair.shared.is_some());
+        let late = self.late_flush.filter(|_| shared && entered);
+        if late.is_some() {
+            pair.answer.flushes_late = true;
+            if pair.answer.buffer.is_none() {
+                let taken = pair.receive.take();
+                pair.answer.buffer = taken.map(|(buffer, _)| Arc::new(buffer));
+            }
+        }
         // Posts are taken, and flushed.
         pair.send.accept(None);
         if !shared {
@@ -96,9 +104,28 @@ impl World {
         if let Some(kind) = event {
             self.event(card, kind, Element::Pair(number));
         }
-        if shared {
-            let last = ibv_event_type::IBV_EVENT_QP_LAST_WQE_REACHED;
-            self.event(card, last, Element::Pair(number));
+        match late {
+            Some(late) => self.after(late, Timer::Flush(number)),
+            None if shared => self.last_buffer(card, number),
+            None => {}
+        }
+    }
+
+    /// Tells that a queue pair has completed the last of the shared buffers that it took.
+    fn last_buffer(&mut self, card: u32, number: u32) {
+        let last = ibv_event_type::IBV_EVENT_QP_LAST_WQE_REACHED;
+        self.event(card, last, Element::Pair(number));
+    }
+
+    /// Flushes the buffer that was left, and tells of that. The buffer of a queue pair that is destroyed before is lost.
+    pub(crate) fn flush_late(&mut self, number: u32) {
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
+        let card = pair.card;
+        if std::mem::take(&mut pair.answer.flushes_late) {
+            self.flush(number);
+            self.last_buffer(card, number);
         }
     }
 
@@ -112,7 +139,11 @@ impl World {
         ask.segments.clear();
         (ask.reads, ask.paused, ask.deadline) = (0, None, None);
         let outstanding: Vec<Sending> = ask.requests.drain(..).collect();
-        let mut buffers: Vec<u64> = answer.buffer.take().iter().map(|one| one.id).collect();
+        let begun = match answer.flushes_late {
+            true => None,
+            false => answer.buffer.take(),
+        };
+        let mut buffers: Vec<u64> = begun.iter().map(|one| one.id).collect();
         if pair.shared.is_none() {
             while let Some((buffer, _)) = pair.receive.take() {
                 buffers.push(buffer.id);

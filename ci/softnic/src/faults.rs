@@ -72,6 +72,10 @@ impl World {
                     .values()
                     .for_each(|pair| eprintln!("softnic: {pair:?}"));
             }
+            Command::Flush(millis) => {
+                let time = Duration::from_millis(*millis).mul_f64(self.settings.time_scale);
+                self.late_flush = (*millis > 0).then_some(time);
+            }
             // Relaxed: as in `full_on_cue`.
             Command::Full(count) => FULL.store(*count, Ordering::Relaxed),
             Command::Down(name, port, millis) => {

@@ -116,6 +116,8 @@ pub(crate) struct Responder {
     pub(crate) placements: u64,
     /// The buffer of the message that is being received.
     pub(crate) buffer: Option<Arc<Buffer>>,
+    /// Whether that buffer is flushed later than the rest.
+    pub(crate) flushes_late: bool,
     /// Answers of the last atomics, for repeated ones.
     pub(crate) answers: VecDeque<(u64, u64)>,
 }

@@ -36,6 +36,8 @@ pub(crate) enum Timer {
     Arrive(u32, u64, u32),
     Place(u32, u64),
     Link(usize, u8),
+    /// The late end of a queue pair's flush.
+    Flush(u32),
     Event(u32, u32, Element),
 }
 
@@ -78,6 +80,8 @@ pub(crate) struct World {
     /// Requests that were fetched from their queues.
     pub(crate) fetched: u64,
     pub(crate) cues: Vec<Cue>,
+    /// The time after which a failed queue pair gives back the shared buffer that it had begun to fill.
+    pub(crate) late_flush: Option<Duration>,
     last: u64,
 }
 
@@ -103,6 +107,7 @@ impl World {
             timers: BinaryHeap::new(),
             fetched: 0,
             cues: settings.cues.clone(),
+            late_flush: None,
             last: 0,
         }
     }

@@ -81,6 +81,60 @@ fn changes_of_addresses_are_told_and_connections_to_the_old_ones_die() {
     one.succeed(1);
 }
 
+/// A queue pair with a shared receive queue of one buffer, and that queue.
+fn sharing(end: &End) -> (*mut ibv_qp, *mut ibv_srq) {
+    // SAFETY: all objects live; the list is sound, the buffer is registered.
+    unsafe {
+        let mut asked: ibv_srq_init_attr = std::mem::zeroed();
+        (asked.attr.max_wr, asked.attr.max_sge) = (4, 1);
+        let shared = end.nic.ibv.ibv_create_srq(end.domain, &raw mut asked);
+        assert!(!shared.is_null());
+        let mut attr = init_attr(end.queue, 4, 0);
+        attr.srq = shared;
+        let pair = end.nic.ibv.ibv_create_qp(end.domain, &raw mut attr);
+        assert!(!pair.is_null());
+        let mut buffer = ibv_sge {
+            addr: end.addr(0),
+            length: 64,
+            lkey: (*end.region).lkey,
+        };
+        let mut request: ibv_recv_wr = std::mem::zeroed();
+        (request.wr_id, request.sg_list, request.num_sge) = (7, &raw mut buffer, 1);
+        let mut bad = std::ptr::null_mut();
+        let post = (*end.context).ops.post_srq_recv.unwrap();
+        assert_eq!(post(shared, &raw mut request, &raw mut bad), 0);
+        (pair, shared)
+    }
+}
+
+#[test]
+fn a_failed_pair_gives_its_shared_buffer_back_late_and_loses_it_if_it_ends_before() {
+    let (nic, _alone) = here();
+    let end = End::new(nic, "mlx5_0", SHAPE);
+    assert_eq!(nic.control("flush 50"), 0);
+    let fail = |pair| {
+        // SAFETY: integers only; the queue pair lives.
+        unsafe {
+            let mut attr: ibv_qp_attr = std::mem::zeroed();
+            attr.qp_state = ibv_qp_state::IBV_QPS_ERR;
+            assert_eq!(nic.ibv.ibv_modify_qp(pair, &raw mut attr, 1), 0);
+        }
+    };
+    let (pair, _) = sharing(&end);
+    fail(pair);
+    end.fail(7, ibv_wc_status::IBV_WC_WR_FLUSH_ERR);
+    assert_eq!(event(&end).0, 16);
+    let (pair, shared) = sharing(&end);
+    fail(pair);
+    // SAFETY: both live and are used no more.
+    unsafe {
+        assert_eq!(nic.ibv.ibv_destroy_qp(pair), 0);
+        assert_eq!(nic.ibv.ibv_destroy_srq(shared), 0);
+    }
+    assert!(end.poll().is_none());
+    assert_eq!(nic.control("flush 0"), 0);
+}
+
 #[test]
 fn a_request_fails_with_any_status_and_a_queue_is_full_on_command() {
     let (nic, _alone) = here();

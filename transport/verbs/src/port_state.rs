@@ -1,8 +1,9 @@
 //! One PE's opened port: its device objects, its settings, and the state that all parts of its domain share.
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crossbeam::queue::SegQueue;
@@ -46,6 +47,8 @@ pub(crate) struct PortState {
     nonce: AtomicU64,
     /// Numbers of queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
+    /// Numbers of failed queue pairs that have given back all shared receive buffers.
+    drained_pairs: Mutex<HashSet<u32>>,
     is_down: AtomicBool,
     /// The time of the last warning of an interruption.
     interruption_warned: Mutex<Option<Instant>>,
@@ -75,6 +78,7 @@ impl PortState {
             totals,
             nonce: AtomicU64::new(start),
             failed_pairs: SegQueue::new(),
+            drained_pairs: Mutex::default(),
             is_down: AtomicBool::new(false),
             inbox_taken: AtomicBool::new(false),
         };
@@ -187,6 +191,9 @@ impl PortState {
                 tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
                 self.failed_pairs.push(number);
             }
+            Event::LastReceive(number) => {
+                self.drained().insert(number);
+            }
             other => tracing::debug!(%port, ?other, "a device's event"),
         }
     }
@@ -253,6 +260,22 @@ impl PortState {
     /// The queue pairs reported as failed since the last call.
     pub(crate) fn take_failed_pairs(&self) -> Vec<u32> {
         std::iter::from_fn(|| self.failed_pairs.pop()).collect()
+    }
+
+    fn drained(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.drained_pairs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a failed queue pair has given back all shared receive buffers, as far as the device has told.
+    pub(crate) fn is_drained(&self, number: u32) -> bool {
+        self.drained().contains(&number)
+    }
+
+    /// Forgets a queue pair, whose number may be another's from now on.
+    pub(crate) fn forget_drained(&self, number: u32) {
+        self.drained().remove(&number);
     }
 
     /// Notes a queue pair that this side found failed.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Result};
 
@@ -27,6 +28,10 @@ pub(crate) const BATCH: usize = 32;
 
 /// Polls of the completion queue before a queue pair ends.
 const FINAL_POLLS: u32 = 2;
+
+/// The longest wait for the device's word that a queue pair that was stopped has given back its buffers. The others go on
+/// meanwhile.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Words for barriers, dealt out to the queue pairs in turn: atomics on one word wait for each other.
 const FLUSH_WORDS: u64 = 512;
@@ -72,6 +77,9 @@ pub(crate) struct Responder {
     removals: AtomicU64,
     /// The number of pairs made so far.
     serials: AtomicU64,
+    /// Pairs that were stopped and may still hold shared buffers, with the time at which they are destroyed at the latest.
+    /// They are among `pairs`.
+    stopped: Mutex<Vec<(Arc<ResponderQueuePair>, Instant)>>,
     /// Messages taken from the completion queue that no inbox has taken yet.
     received: Mutex<VecDeque<Message>>,
     receives: Receives,
@@ -102,6 +110,7 @@ impl Responder {
             pairs: Mutex::default(),
             removals: AtomicU64::new(0),
             serials: AtomicU64::new(0),
+            stopped: Mutex::default(),
             received: Mutex::default(),
             receives: Receives::new(port_state, &channel)?,
             send: Arc::new(send),
@@ -136,6 +145,7 @@ impl Responder {
         }
         let ended = self.drain_receives()?;
         self.end(ended);
+        self.remove_drained();
         Ok(())
     }
 
@@ -188,6 +198,10 @@ impl Responder {
                 }
                 continue;
             };
+            if from.ended() {
+                unused.push(UnusedBuffer::of(&from, buffer));
+                continue;
+            }
             if !completion.succeeded() {
                 // Its queue pair is in the error state.
                 unused.push(UnusedBuffer::of(&from, buffer));
@@ -197,6 +211,9 @@ impl Responder {
                 continue;
             }
             let is_disconnect = completion.has_immediate();
+            if is_disconnect {
+                from.note_disconnect();
+            }
             // Acquire: an inbox that was given back has put back what it had taken.
             let alone = !self.port_state.inbox_taken.load(Ordering::Acquire)
                 && waiting.iter().all(|other| other.from.serial != from.serial);
@@ -234,21 +251,67 @@ impl Responder {
                 }
                 std::thread::yield_now();
             }
-            {
-                let mut known = self.lock();
-                for pair in &pairs {
-                    let number = pair.pair.number();
-                    if known.get(number).is_some_and(|at| at.serial == pair.serial) {
-                        known.remove(number);
-                    }
-                }
-            }
+            self.remove_or_wait(&pairs);
             // Release: a reader that sees the number sees that they have ended.
             self.removals.fetch_add(1, Ordering::Release);
             self.discard_ended();
             more.retain(|pair| !pair.ended());
             pairs = more;
         }
+    }
+
+    /// Removes stopped pairs, those that may hold shared buffers as soon as the device has given these back: the library
+    /// loses a buffer whose completion comes after its queue pair was destroyed.
+    fn remove_or_wait(&self, pairs: &[Arc<ResponderQueuePair>]) {
+        // A software device tells nothing.
+        let tells = self.receives.are_shared() && !self.port_state.port.software;
+        let latest = Instant::now() + DRAIN_TIMEOUT;
+        for pair in pairs {
+            if tells && pair.may_hold_buffers() {
+                let mut stopped = self.stopped();
+                if stopped.iter().all(|(known, _)| known.serial != pair.serial) {
+                    stopped.push((Arc::clone(pair), latest));
+                }
+            } else {
+                self.remove(pair);
+            }
+        }
+    }
+
+    fn stopped(&self) -> MutexGuard<'_, Vec<(Arc<ResponderQueuePair>, Instant)>> {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, pair: &ResponderQueuePair) {
+        let number = pair.pair.number();
+        let mut known = self.lock();
+        if known.get(number).is_some_and(|at| at.serial == pair.serial) {
+            // While it exists no other has its number.
+            self.port_state.forget_drained(number);
+            known.remove(number);
+        }
+    }
+
+    /// Removes the stopped pairs that have given back their buffers.
+    fn remove_drained(&self) {
+        let drained: Vec<_> = {
+            let mut stopped = self.stopped();
+            if stopped.is_empty() {
+                return;
+            }
+            let now = Instant::now();
+            let port_state = &self.port_state;
+            let is_over = |(pair, latest): &mut (Arc<ResponderQueuePair>, Instant)| {
+                port_state.is_drained(pair.pair.number()) || now >= *latest
+            };
+            stopped.extract_if(.., is_over).collect()
+        };
+        // Their last completions came before the event.
+        match self.drain_receives() {
+            Ok(ended) => self.end(ended),
+            Err(error) => tracing::warn!(%error, "what was received before an end"),
+        }
+        drained.iter().for_each(|(pair, _)| self.remove(pair));
     }
 
     /// Reposts the buffers of messages whose queue pair has ended.
@@ -343,7 +406,7 @@ impl Responder {
         self.poll()?;
         let known = |pairs: &PairTable<ResponderQueuePair>| {
             let known = pairs.of_nonce(pe, endpoint.nonce)?;
-            (known.endpoint == endpoint).then(|| known.reply.to_bytes())
+            (!known.ended() && known.endpoint == endpoint).then(|| known.reply.to_bytes())
         };
         // The number of a queue pair that is gone was given again, or the connection was interrupted.
         let stale: Vec<_> = {
@@ -355,7 +418,9 @@ impl Responder {
                 pairs.of_peer_number(pe, endpoint.queue_pair),
                 pairs.of_nonce(pe, previous_nonce(endpoint.nonce)),
             ];
-            stale.into_iter().flatten().map(Arc::clone).collect()
+            let stale = stale.into_iter().flatten();
+            let stale = stale.filter(|known| !known.ended());
+            stale.map(Arc::clone).collect()
         };
         self.end(stale);
         // Relaxed: only the numbers matter.
@@ -402,9 +467,11 @@ impl Responder {
         )
     }
 
-    /// All queue pairs.
+    /// All queue pairs that were not stopped.
     pub(crate) fn pairs(&self) -> Vec<Arc<ResponderQueuePair>> {
-        self.lock().values().map(Arc::clone).collect()
+        let pairs = self.lock();
+        let alive = pairs.values().filter(|pair| !pair.ended());
+        alive.map(Arc::clone).collect()
     }
 
     /// The number of removals so far. A holder of pairs checks them again when this changes.
@@ -475,6 +542,7 @@ impl Drop for Responder {
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         received.clear();
         drop(received);
+        self.stopped().clear();
         self.lock().clear();
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum Event {
     PairFailed(u32, &'static str),
     /// The port's address, partition or speed may have changed, or that of any port; by the event's name.
     PortChanged(Option<u8>, &'static str),
+    /// The failed queue pair of this number has completed the last shared receive buffer that it took.
+    LastReceive(u32),
     /// Nothing that concerns connections as they are.
     Other(c_int),
 }
@@ -55,11 +57,12 @@ impl Raw {
             // SAFETY: port events carry the port's number.
             u8::try_from(unsafe { self.element.port }).unwrap_or(0)
         };
-        let pair = |name| {
+        let number = || {
             // SAFETY: events of queue pairs carry the queue pair, which lives until its events are
             // acknowledged: destroying it waits for that.
-            Event::PairFailed(unsafe { (*self.element.pair).qp_num }, name)
+            unsafe { (*self.element.pair).qp_num }
         };
+        let pair = |name| Event::PairFailed(number(), name);
         match self.kind {
             0 => Event::Fatal("IBV_EVENT_CQ_ERR"),
             1 => pair("IBV_EVENT_QP_FATAL"),
@@ -72,6 +75,8 @@ impl Raw {
             12 => Event::PortChanged(Some(port()), "IBV_EVENT_PKEY_CHANGE"),
             13 => Event::PortChanged(Some(port()), "IBV_EVENT_SM_CHANGE"),
             14 => Event::Fatal("IBV_EVENT_SRQ_ERR"),
+            // IBV_EVENT_QP_LAST_WQE_REACHED.
+            16 => Event::LastReceive(number()),
             17 => Event::PortChanged(Some(port()), "IBV_EVENT_CLIENT_REREGISTER"),
             18 => Event::PortChanged(Some(port()), "IBV_EVENT_GID_CHANGE"),
             // Names no port.
@@ -155,5 +160,7 @@ mod tests {
         };
         let event = Raw { element, kind: 1 }.read();
         assert_eq!(event, Event::PairFailed(0x1234, "IBV_EVENT_QP_FATAL"));
+        let last = Raw { element, kind: 16 }.read();
+        assert_eq!(last, Event::LastReceive(0x1234));
     }
 }

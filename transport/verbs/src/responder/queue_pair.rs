@@ -40,6 +40,8 @@ pub(crate) struct ResponderQueuePair {
     /// Replies that are outstanding.
     outstanding: AtomicU32,
     ended: AtomicBool,
+    /// Whether its lane said that it sends nothing more.
+    is_disconnected: AtomicBool,
     pub(crate) endpoint: Endpoint,
     pub(crate) reply: EndpointReply,
 }
@@ -70,6 +72,7 @@ impl ResponderQueuePair {
             receives.source(),
             sizes,
         )?;
+        port_state.forget_drained(pair.number());
         let words = match pair.inline() {
             REPLY_BYTES.. => None,
             _ => Some(Arena::new(
@@ -109,6 +112,7 @@ impl ResponderQueuePair {
             replies: AtomicU32::new(0),
             outstanding: AtomicU32::new(0),
             ended: AtomicBool::new(false),
+            is_disconnected: AtomicBool::new(false),
             endpoint,
             reply,
         })
@@ -127,6 +131,17 @@ impl ResponderQueuePair {
     /// Whether it was [stopped](Self::stop).
     pub(crate) fn ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Notes that its lane sends nothing more.
+    pub(crate) fn note_disconnect(&self) {
+        // Relaxed, here and below: only the device's use of buffers depends on it.
+        self.is_disconnected.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the device may have begun to fill a shared buffer for it when it was stopped.
+    pub(crate) fn may_hold_buffers(&self) -> bool {
+        self.ring.is_none() && !self.is_disconnected.load(Ordering::Relaxed)
     }
 
     /// Replies that are outstanding.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Inbox, Lane, Local, Op, Status};
 use oxshmem_verbs::Settings;
 
-use crate::nic::counter;
-use crate::pair::{PATIENCE, PE0, PE1, Side, pair};
+use crate::nic::{control, counter};
+use crate::pair::{PATIENCE, PE0, PE1, Side, pair, remote};
 
 /// A lane more, towards the target.
 fn lane(local: &Side, target: &Side) -> Box<dyn Lane> {
@@ -113,4 +113,47 @@ fn buffers_of_all_messages_that_a_call_handles_are_given_back_by_one_doorbell() 
     let [given, doorbells] = [0, 1].map(|at| counts()[at] - before[at]);
     assert_eq!((given, doorbells), (200, calls), "messages and calls");
     assert!(calls < 200, "no call handled several messages");
+}
+
+/// On `cx6:max_srq_wr=64`: fewer buffers than queue pairs that fail, each with a buffer that it had begun to fill.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn no_buffer_is_lost_with_queue_pairs_that_fail() {
+    let [local, mut target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    // Every put towards it fails, and with it the queue pair that serves it.
+    target.region = None;
+    let put = Op::Put {
+        from: local.local(0, 8),
+        to: remote(0),
+    };
+    let given = counter("receives");
+    control("flush 5");
+    for _ in 0..100 {
+        let mut lane = lane(&local, &target);
+        // SAFETY: the side's memory, which is left alone.
+        let posted = unsafe { lane.post(PE1, &[put, Op::Flush]) };
+        assert_eq!(posted.accepted, 2);
+        let since = Instant::now();
+        while lane.progress().is_ok() {
+            assert!(since.elapsed() < PATIENCE, "the put did not fail");
+            std::thread::yield_now();
+        }
+        assert!(drain(&mut *inbox).is_empty());
+    }
+    control("flush 0");
+    let mut lane = lane(&local, &target);
+    let (mut sent, mut taken, since) = (0, 0, Instant::now());
+    while taken < 200 {
+        if sent < 200 && send(&mut *lane, [0, sent]) {
+            sent += 1;
+        }
+        taken += drain(&mut *inbox).len();
+        assert!(since.elapsed() < PATIENCE, "{sent} {taken}");
+    }
+    // Each was given back: those of the failed ones, and those of the messages.
+    while counter("receives") - given < 300 {
+        assert!(drain(&mut *inbox).is_empty());
+        assert!(since.elapsed() < PATIENCE, "buffers are lost");
+    }
 }
