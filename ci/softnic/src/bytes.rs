@@ -1,5 +1,5 @@
 //! Copies between memory that programs use meanwhile and buffers of the NIC. Aligned words of 8, 4 and 2
-//! bytes are read and written whole; their order is not promised.
+//! bytes are read and written whole, written from low to high addresses.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -26,8 +26,8 @@ fn steps(addr: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
 ///
 /// `to` is valid for writes of as many bytes, which others access as atomics or not at all.
 pub(crate) unsafe fn place(to: *mut u8, from: &[u8]) {
-    // Release: data that was placed earlier is seen by whoever sees this.
-    fence(Ordering::Release);
+    // Release, of each word: a NIC's write of 16 aligned bytes is seen whole by whoever sees its end, and so are data
+    // that were placed earlier.
     for (at, size) in steps(to.addr(), from.len()) {
         let part = &from[at..at + size];
         // SAFETY: inside the caller's range, aligned to its size by `steps`.
@@ -36,17 +36,17 @@ pub(crate) unsafe fn place(to: *mut u8, from: &[u8]) {
             match *part {
                 [a, b, c, d, e, f, g, h] => {
                     let word = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
-                    AtomicU64::from_ptr(here.cast()).store(word, Ordering::Relaxed);
+                    AtomicU64::from_ptr(here.cast()).store(word, Ordering::Release);
                 }
                 [a, b, c, d] => {
                     let word = u32::from_ne_bytes([a, b, c, d]);
-                    AtomicU32::from_ptr(here.cast()).store(word, Ordering::Relaxed);
+                    AtomicU32::from_ptr(here.cast()).store(word, Ordering::Release);
                 }
                 [a, b] => {
                     let word = u16::from_ne_bytes([a, b]);
-                    AtomicU16::from_ptr(here.cast()).store(word, Ordering::Relaxed);
+                    AtomicU16::from_ptr(here.cast()).store(word, Ordering::Release);
                 }
-                _ => AtomicU8::from_ptr(here).store(part[0], Ordering::Relaxed),
+                _ => AtomicU8::from_ptr(here).store(part[0], Ordering::Release),
             }
         }
     }

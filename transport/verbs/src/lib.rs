@@ -40,7 +40,8 @@
 //! The device reads and writes an aligned word of 8 bytes whole. NICs do so. Linux'
 //! soft-RoCE (`rxe`) copies by the kernel's `memcpy`, which on CPUs with ERMS is `rep movsb`, and may
 //! there, by what the architecture says, tear words: it is for tests, and `ci/softroce` runs it on a
-//! CPU without. Atomics of NICs are atomic among themselves; among the CPU's only where the device
+//! CPU without. A reply to an active message is one write of 16 aligned bytes, the value and then the number, which a NIC
+//! places whole. `memcpy` does so in order on x86; soft-RoCE on another architecture is not relied on. Atomics of NICs are atomic among themselves; among the CPU's only where the device
 //! says so (`IBV_ATOMIC_GLOB`) and is soft-RoCE or performs them by atomics of the PCIe bus.
 //!
 //! # Failure
