@@ -146,3 +146,15 @@ fn a_key_whose_range_overflows_is_refused() {
             .contains("address space")
     );
 }
+
+#[test]
+fn a_target_without_atomics_is_told_as_that() {
+    for has_atomics in [false, true] {
+        let target = TargetProperties {
+            placement: Placement::Driver,
+            has_strict_keys: true,
+            has_atomics,
+        };
+        assert_eq!(target.explain().contains("no atomics"), !has_atomics);
+    }
+}
