@@ -43,6 +43,8 @@ pub(crate) struct Profile {
     pub(crate) bus: Duration,
     /// Whether keys with relaxed ordering let a write pass others on the bus.
     pub(crate) relaxed: bool,
+    /// Whether keys without relaxed ordering are taken for keys with it: the proof that tests notice.
+    pub(crate) all_relaxed: bool,
     /// Whether memory may be registered without relaxed ordering.
     pub(crate) strict_keys: bool,
     /// The longest time after which a write to GPU memory is visible, if nothing flushes it.
@@ -94,6 +96,7 @@ const STRICT: Profile = Profile {
     read_orders: true,
     bus: Duration::ZERO,
     relaxed: false,
+    all_relaxed: false,
     strict_keys: true,
     gpu: Duration::ZERO,
     data_in_order: false,
@@ -358,6 +361,7 @@ impl Profile {
             "read_orders" => self.read_orders = switch()?,
             "bus" => self.bus = micros()?,
             "relaxed" => self.relaxed = switch()?,
+            "all_relaxed" => self.all_relaxed = switch()?,
             "strict_keys" => self.strict_keys = switch()?,
             "gpu" => self.gpu = micros()?,
             "data_in_order" => self.data_in_order = switch()?,

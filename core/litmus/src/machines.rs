@@ -15,6 +15,7 @@ const HEAP: usize = 1 << 20;
 /// The guarantees of one reliable connection to each PE, as InfiniBand's and RoCE's are.
 pub const IN_ORDER: Guarantees = Guarantees {
     put_put: true,
+    put_fence_put: true,
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,
@@ -58,6 +59,30 @@ pub fn lanes(name: &'static str, pes: usize, model: MemoryModel, settings: Setti
 pub fn reordering(pes: usize, model: MemoryModel) -> Machine {
     let name = "weak(loopback), writes placed out of order";
     lanes(name, pes, model, Settings::out_of_order(0))
+}
+
+/// Loopback's memory, reached by lanes as of NICs whose writes pass each other on the bus, but for those after a fence.
+#[must_use]
+pub fn fencing(pes: usize, model: MemoryModel) -> Machine {
+    let guarantees = Guarantees {
+        put_fence_put: true,
+        put_atomic: true,
+        atomic_atomic: true,
+        put_get: true,
+        get_get: true,
+        completion: Completion::Accepted,
+        ..Guarantees::NONE
+    };
+    let settings = Settings {
+        guarantees,
+        ..Settings::worst(0)
+    };
+    lanes(
+        "weak(loopback), puts in order after a fence",
+        pes,
+        model,
+        settings,
+    )
 }
 
 /// Memory that every PE maps, on weak CPUs.

@@ -114,6 +114,16 @@ fn each_flush_of_a_nic_that_places_writes_out_of_order_is_noticed_when_missing()
     });
 }
 
+/// A fence that tells the lane is as good as one that flushes it.
+#[test]
+fn the_fence_of_a_lane_is_noticed_when_missing_and_only_then() {
+    two_at_once(vec![None, Some(FenceSite::FenceLane)], |omitted| {
+        let noticed = notices(omitted, machines::fencing, |_| true);
+        println!("{omitted:?}: {noticed:?}");
+        assert_eq!(noticed.is_some(), omitted.is_some(), "{noticed:?}");
+    });
+}
+
 /// Each call by itself, whatever other programs notice.
 #[test]
 fn calls_that_synchronise_notice_that_their_own_order_is_missing() {

@@ -45,6 +45,7 @@ pub(crate) static PLAIN: Kind = Kind {
     },
     guarantees: Guarantees {
         put_put: true,
+        put_fence_put: true,
         put_atomic: true,
         atomic_put: true,
         atomic_atomic: true,
@@ -80,6 +81,7 @@ pub(crate) static NICS: Kind = Kind {
     },
     guarantees: Guarantees {
         put_put: true,
+        put_fence_put: true,
         put_atomic: true,
         atomic_put: false,
         atomic_atomic: true,

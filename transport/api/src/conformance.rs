@@ -129,6 +129,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("full_loses_and_repeats_nothing", flow::full),
     ("flush_places_what_came_before", flow::flush),
     ("put_then_put_in_order", order::put_put),
+    ("put_then_fence_then_put_in_order", order::put_fence_put),
     ("put_then_atomic_in_order", order::put_atomic),
     ("atomic_then_put_in_order", order::atomic_put),
     ("atomic_then_atomic_in_order", order::atomic_atomic),

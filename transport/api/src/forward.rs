@@ -1,7 +1,7 @@
 //! The forwarding of calls, for transports that wrap others.
 
 /// Forwards calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane), unchanged, to the one that a field holds.
-/// Every call of a domain can be named, and of a lane `connect`, `counters`, `endpoint` and `progress`. A call that is not
+/// Every call of a domain can be named, and of a lane `connect`, `counters`, `endpoint`, `fence` and `progress`. A call that is not
 /// named has the trait's default, which rarely suits a transport that wraps another.
 ///
 /// ```
@@ -149,6 +149,11 @@ macro_rules! forward {
     (@connect [$($to:tt)+]) => {
         fn connect(&mut self, pe: $crate::Pe, endpoint: &[u8]) -> $crate::Result<()> {
             self.$($to)+.connect(pe, endpoint)
+        }
+    };
+    (@fence [$($to:tt)+]) => {
+        fn fence(&mut self, pe: $crate::Pe) {
+            self.$($to)+.fence(pe);
         }
     };
     (@progress [$($to:tt)+]) => {

@@ -42,6 +42,9 @@ pub struct Guarantees {
     pub get_get: bool,
     /// All of the above hold between different lanes too.
     pub across_lanes: bool,
+    /// On one lane, towards one PE, a put or put-with-signal that is posted after a [fence](crate::Lane::fence) lands
+    /// after the puts posted before it. Transports with [`put_put`](Self::put_put) need no fence, and promise both.
+    pub put_fence_put: bool,
     /// The meaning of a put's completion.
     pub completion: Completion,
     /// The flush that GPU memory needs at the target.
@@ -52,6 +55,7 @@ impl Guarantees {
     /// No promise at all.
     pub const NONE: Guarantees = Guarantees {
         put_put: false,
+        put_fence_put: false,
         put_atomic: false,
         atomic_put: false,
         atomic_atomic: false,
@@ -63,11 +67,21 @@ impl Guarantees {
         gpu_flush: GpuFlush::None,
     };
 
+    /// The promises between operations before a [fence](crate::Lane::fence) and operations after it.
+    #[must_use]
+    pub fn with_fence(self) -> Guarantees {
+        Guarantees {
+            put_put: self.put_put || self.put_fence_put,
+            ..self
+        }
+    }
+
     /// The promises that both make.
     #[must_use]
     pub fn both(self, other: Guarantees) -> Guarantees {
         Guarantees {
             put_put: self.put_put && other.put_put,
+            put_fence_put: self.put_fence_put && other.put_fence_put,
             put_atomic: self.put_atomic && other.put_atomic,
             atomic_put: self.atomic_put && other.atomic_put,
             atomic_atomic: self.atomic_atomic && other.atomic_atomic,

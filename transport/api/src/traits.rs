@@ -361,6 +361,11 @@ pub trait Lane: Send + fmt::Debug {
     /// The counts of operations accepted and completed towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;
 
+    /// Orders the puts posted to `pe` so far before those posted from now on, where
+    /// [`Guarantees::put_fence_put`] is declared. It waits for nothing and sends nothing. Later puts may be slower until
+    /// the next flush towards `pe`.
+    fn fence(&mut self, _pe: Pe) {}
+
     /// Asks for the completions of all operations posted to `pe` so far, because a caller waits for
     /// them. A lane that learns of completions late, because it seldom requests a completion from its
     /// device, learns of these soon.

@@ -45,6 +45,7 @@ static CAPABILITIES: Capabilities = Capabilities {
 /// a mapping follow the CPU's memory model.
 const GUARANTEES: Guarantees = Guarantees {
     put_put: true,
+    put_fence_put: true,
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,

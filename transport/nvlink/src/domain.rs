@@ -34,6 +34,7 @@ const LIMITS: Limits = Limits {
 /// The order of a stream; none between streams.
 const GUARANTEES: Guarantees = Guarantees {
     put_put: true,
+    put_fence_put: true,
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,

@@ -96,6 +96,8 @@ fn guarantees(relaxed: bool, target: TargetProperties) -> Guarantees {
     let in_order = target.placement.in_order();
     Guarantees {
         put_put: in_order && !relaxed && target.has_strict_keys,
+        // By the strict keys from there on.
+        put_fence_put: in_order && target.has_strict_keys,
         // An atomic passes no write before it, and the lane itself holds back Set and Fetch, which are a write and a read.
         // By a relaxed key the end of an atomic is one more write, which may pass others.
         put_atomic: target.has_strict_keys,
@@ -436,7 +438,7 @@ mod tests {
         };
         let (kept, lost) = (of(Placement::DeviceInOrder), of(Placement::NotAnswered));
         assert!(kept.put_put && kept.put_get && kept.get_get);
-        assert!(!lost.put_put && !lost.put_get && !lost.get_get);
+        assert!(!lost.put_put && !lost.put_get && !lost.get_get && !lost.put_fence_put);
         // An atomic and a message wait for the writes before them.
         assert!(lost.put_atomic && lost.put_message);
         for flush in [false, true] {
@@ -492,9 +494,11 @@ mod tests {
         assert!(of(false, true).put_put && of(false, true).put_atomic);
         // Atomics have keys of their own.
         assert!(!of(true, true).put_put && of(true, true).put_atomic);
+        // And so have puts after a fence.
+        assert!(of(true, true).put_fence_put);
         for relaxed in [false, true] {
             let only = of(relaxed, false);
-            assert!(!only.put_put && !only.put_atomic);
+            assert!(!only.put_put && !only.put_atomic && !only.put_fence_put);
             // A read passes no write there, and completions follow what they complete.
             assert!(only.put_get && only.put_message);
         }

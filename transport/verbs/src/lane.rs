@@ -23,6 +23,7 @@ mod connection;
 mod disconnect;
 mod interruption;
 mod kept;
+mod put_keys;
 mod send_mode;
 mod send_queue;
 mod wqe_builder;
@@ -582,6 +583,14 @@ impl Lane for VerbsLane {
             .get(pe.index())
             .map(|connection| connection.counters)
             .unwrap_or_default()
+    }
+
+    fn fence(&mut self, pe: Pe) {
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let ConnectionState::Connected(requester) = &mut connection.state
+        {
+            requester.put_keys.fence();
+        }
     }
 
     fn request_completion(&mut self, pe: Pe) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, AtomicTable, Completion, Guarantees, SignalSupport, Transport, Width,
-    conformance,
+    AtomicLevel, AtomicOp, AtomicTable, Completion, Device, Domain, Guarantees, Job, Lane, Op, Pe,
+    Posted, Result, SignalSupport, Transport, Width, conformance, forward,
 };
 use oxshmem_weak::{Settings, Weak};
 
@@ -43,6 +43,7 @@ const WORST: Settings = Settings::worst(0);
 const IN_ORDER: Settings = Settings {
     guarantees: Guarantees {
         put_put: true,
+        put_fence_put: true,
         put_atomic: true,
         atomic_put: true,
         atomic_atomic: true,
@@ -73,7 +74,8 @@ fn what_promises_every_order_passes() {
 
 #[test]
 fn each_order_alone_is_kept() {
-    let orders: [fn(&mut Guarantees); 6] = [
+    let orders: [fn(&mut Guarantees); 7] = [
+        |g| g.put_fence_put = true,
         |g| g.put_put = true,
         |g| g.put_atomic = true,
         |g| g.atomic_put = true,
@@ -152,4 +154,70 @@ fn over_a_transport_that_performs_later_and_wires_its_lanes_it_passes() {
 fn over_one_that_promises_nothing_it_can_promise_everything() {
     let nothing: Arc<dyn Transport> = Arc::new(Weak::over(loopback(), WORST));
     passes(&nothing, 15..16, IN_ORDER);
+}
+
+/// A transport whose lanes take no notice of fences.
+#[derive(Debug)]
+struct Deaf(Weak);
+#[derive(Debug)]
+struct DeafDomain(Arc<dyn Domain>);
+#[derive(Debug)]
+struct DeafLane(Box<dyn Lane>);
+
+// SAFETY: all is the wrapped transport's.
+unsafe impl Transport for Deaf {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        self.0.probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        Ok(Arc::new(DeafDomain(self.0.open(device, job)?)))
+    }
+}
+
+impl Domain for DeafDomain {
+    forward!(accept, address, capabilities, guarantees, import, peer_lost, reach, register => 0);
+    forward!(register_local, shutdown => 0);
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        Ok(Box::new(DeafLane(self.0.lane()?)))
+    }
+}
+
+impl Lane for DeafLane {
+    forward!(connect, counters, endpoint, progress => 0);
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.post(pe, ops) }
+    }
+
+    fn request_completion(&mut self, pe: Pe) {
+        self.0.request_completion(pe);
+    }
+}
+
+struct DeafHarness(Deaf);
+
+impl conformance::Harness for DeafHarness {
+    fn transport(&self) -> &dyn Transport {
+        &self.0
+    }
+}
+
+#[test]
+fn a_lane_that_takes_no_notice_of_fences_is_found_out() {
+    let mut settings = WORST;
+    settings.guarantees.put_fence_put = true;
+    let name = "put_then_fence_then_put_in_order";
+    let found_out = (1..10).any(|seed| {
+        let weak = Weak::over(loopback(), Settings { seed, ..settings });
+        let harness = DeafHarness(Deaf(weak));
+        !conformance::run_where(&harness, |check| check == name).passed()
+    });
+    assert!(found_out, "no seed shows it");
 }

@@ -105,7 +105,8 @@ unsafe fn register(domain: *mut ibv_pd, asked: Asked) -> Outcome<*mut ibv_mr> {
     if profile.refuse_atomic_access && access & flags::IBV_ACCESS_REMOTE_ATOMIC.0 != 0 {
         return Err(libc::EOPNOTSUPP);
     }
-    let (relaxed, most) = (profile.relaxed && wants_relaxed, profile.max_mr as usize);
+    let relaxed = profile.relaxed && (wants_relaxed || profile.all_relaxed);
+    let most = profile.max_mr as usize;
     if world.keys.of_card(owner.card) >= most {
         return Err(libc::ENOMEM);
     }

@@ -204,6 +204,7 @@ fn size(bytes: u64) -> String {
 fn guarantees(promised: Guarantees) -> Table<String> {
     let Guarantees {
         put_put,
+        put_fence_put,
         put_atomic,
         atomic_put,
         atomic_atomic,
@@ -216,6 +217,7 @@ fn guarantees(promised: Guarantees) -> Table<String> {
     } = promised;
     Table(vec![
         row("put, put in order", yes(put_put)),
+        row("put, fence, put in order", yes(put_fence_put)),
         row("put, atomic in order", yes(put_atomic)),
         row("atomic, put in order", yes(atomic_put)),
         row("atomics in order", yes(atomic_atomic)),

@@ -303,6 +303,19 @@ impl Endpoint {
         undelivered
     }
 
+    /// Has the lane order the puts issued to a PE before those issued later. Gives whether it does: not if there is none any
+    /// more, or no room for those that are deferred.
+    pub(crate) fn fence(&self, pe: Pe) -> bool {
+        self.post_deferred(pe.index())
+            && match self.lane.borrow_mut().lane() {
+                Ok(lane) => {
+                    lane.fence(pe);
+                    true
+                }
+                Err(_) => false,
+            }
+    }
+
     /// A wait for completions of the operations posted to a PE is about to begin.
     pub(crate) fn request_completion(&self, pe: Pe) {
         if let Ok(lane) = self.lane.borrow_mut().lane() {

@@ -369,6 +369,7 @@ mod tests {
                 let bit = |at: u32| n >> at & 1 == 1;
                 MemoryKind::ALL.map(|_| Guarantees {
                     put_put: bit(0),
+                    put_fence_put: bit(0),
                     put_atomic: bit(1),
                     atomic_put: bit(2),
                     atomic_atomic: bit(3),

@@ -1,7 +1,8 @@
 //! The decision of a fence about one endpoint and one PE (M17): a pure function of the operations in flight,
 //! the endpoint's guarantees, and the paths to that PE.
 //!
-//! An order that the lane itself preserves before everything that may follow costs nothing. An order that it
+//! An order that the lane itself preserves before everything that may follow costs nothing. Little does an order that it
+//! preserves once it was [told](oxshmem_transport::Lane::fence) of the fence. An order that it
 //! preserves before its own later operations only is made now if this PE's CPU may store to the same PE,
 //! and else when another endpoint is next used for it.
 
@@ -29,12 +30,27 @@ pub(crate) struct FenceInput<'a> {
 /// The order that a fence needs towards a PE, with its site for the mutation check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceAction {
-    /// Preserved already.
-    Nothing,
     /// A flush of the endpoint, now.
     Flush(FenceSite),
+    /// None now.
+    Preserved(Preserved),
+}
+
+/// The steps by which an order is preserved without a flush.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preserved {
+    /// A [fence](oxshmem_transport::Lane::fence) of the lane, which orders its own puts.
+    pub by_lane: Option<FenceSite>,
     /// A flush of the endpoint before the next operation on another one: the endpoint is marked as fenced.
-    MarkFenced(FenceSite),
+    pub by_later_flush: Option<FenceSite>,
+}
+
+impl FenceAction {
+    /// Preserved already.
+    pub(crate) const NOTHING: FenceAction = FenceAction::Preserved(Preserved {
+        by_lane: None,
+        by_later_flush: None,
+    });
 }
 
 /// The action of a fence for one endpoint, whose transport gives these guarantees, and one PE.
@@ -43,18 +59,22 @@ pub(crate) fn fence_plan(
     guarantees: impl Fn(MemoryKind) -> Guarantees,
 ) -> FenceAction {
     if input.to_order.is_empty() {
-        return FenceAction::Nothing;
+        return FenceAction::NOTHING;
     }
-    if !preserves_order(guarantees, input.to_order, input.may_follow()) {
+    let may_follow = input.may_follow();
+    let preserved = preserves_order(&guarantees, input.to_order, may_follow);
+    let with_fence = |kind| guarantees(kind).with_fence();
+    if !preserved && !preserves_order(with_fence, input.to_order, may_follow) {
         return FenceAction::Flush(FenceSite::FenceLane);
     }
     if input.cpu_may_store() {
-        FenceAction::Flush(FenceSite::FenceOtherPath)
-    } else if input.other_transport_may_follow() {
-        FenceAction::MarkFenced(FenceSite::FenceOtherPath)
-    } else {
-        FenceAction::Nothing
+        return FenceAction::Flush(FenceSite::FenceOtherPath);
     }
+    let others = input.other_transport_may_follow();
+    FenceAction::Preserved(Preserved {
+        by_lane: (!preserved).then_some(FenceSite::FenceLane),
+        by_later_flush: others.then_some(FenceSite::FenceOtherPath),
+    })
 }
 
 impl FenceInput<'_> {
@@ -100,6 +120,12 @@ impl FenceInput<'_> {
 mod tests {
     use super::*;
 
+    /// A flush before another endpoint is used.
+    const LATER_FLUSH: FenceAction = FenceAction::Preserved(Preserved {
+        by_lane: None,
+        by_later_flush: Some(FenceSite::FenceOtherPath),
+    });
+
     /// The endpoint of all tests is that of transport 0.
     const LANE: Path = Path::Lane(0);
 
@@ -144,14 +170,14 @@ mod tests {
     fn m17_nothing_to_order_needs_nothing() {
         let paths = by_lane();
         let plan = fence_plan(input(OpSet::NONE, &paths), unordered);
-        assert_eq!(plan, FenceAction::Nothing);
+        assert_eq!(plan, FenceAction::NOTHING);
     }
 
     #[test]
     fn m17_a_lane_that_preserves_the_order_of_all_that_may_follow_is_not_flushed() {
         let paths = by_lane();
         let plan = fence_plan(input(puts(), &paths), ordered);
-        assert_eq!(plan, FenceAction::Nothing);
+        assert_eq!(plan, FenceAction::NOTHING);
     }
 
     #[test]
@@ -176,7 +202,47 @@ mod tests {
             ..by_lane()
         };
         let plan = fence_plan(input(puts(), &paths), puts_only);
-        assert_eq!(plan, FenceAction::Nothing);
+        assert_eq!(plan, FenceAction::NOTHING);
+    }
+
+    fn after_a_fence(_: MemoryKind) -> Guarantees {
+        Guarantees {
+            put_fence_put: true,
+            put_atomic: true,
+            ..Guarantees::NONE
+        }
+    }
+
+    #[test]
+    fn m17_a_lane_that_orders_puts_by_its_own_fence_is_told_and_not_flushed() {
+        let paths = by_lane();
+        let told = Preserved {
+            by_lane: Some(FenceSite::FenceLane),
+            by_later_flush: None,
+        };
+        let plan = fence_plan(input(puts(), &paths), after_a_fence);
+        assert_eq!(plan, FenceAction::Preserved(told));
+        // An atomic before puts is none of its promises.
+        let atomics = OpSet::of(OpKind::Atomic, MemoryKind::Host);
+        let plan = fence_plan(input(atomics, &paths), after_a_fence);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+        // The lane knows nothing of other paths.
+        let paths = PeerPaths {
+            gpu: Path::Staged,
+            ..by_lane()
+        };
+        let both = Preserved {
+            by_later_flush: Some(FenceSite::FenceOtherPath),
+            ..told
+        };
+        let plan = fence_plan(input(puts(), &paths), after_a_fence);
+        assert_eq!(plan, FenceAction::Preserved(both));
+        let paths = PeerPaths {
+            host_atomics: Path::Mapped(1),
+            ..by_lane()
+        };
+        let plan = fence_plan(input(puts(), &paths), after_a_fence);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceOtherPath));
     }
 
     #[test]
@@ -192,7 +258,7 @@ mod tests {
             },
         ] {
             let plan = fence_plan(input(puts(), &paths), ordered);
-            assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
+            assert_eq!(plan, LATER_FLUSH);
         }
     }
 
@@ -211,7 +277,7 @@ mod tests {
             ..mapped
         };
         let plan = fence_plan(checked, ordered);
-        assert_eq!(plan, FenceAction::MarkFenced(FenceSite::FenceOtherPath));
+        assert_eq!(plan, LATER_FLUSH);
     }
 
     #[test]
@@ -233,7 +299,7 @@ mod tests {
             ..by_lane()
         };
         let promised = fence_plan(input(puts(), &paths), ordered);
-        assert_eq!(promised, FenceAction::Nothing);
+        assert_eq!(promised, FenceAction::NOTHING);
         let not_promised = |kind| Guarantees {
             put_message: false,
             ..ordered(kind)

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::lane::endpoint::Endpoint;
 use crate::lane::remote::LanePeer;
-use crate::ops::fence_plan::{FenceAction, FenceInput, fence_plan};
+use crate::ops::fence_plan::{FenceAction, FenceInput, Preserved, fence_plan};
 use crate::order::fence_site::FenceSite;
 use crate::peer::pe_set::Towards;
 use crate::worker::Worker;
@@ -22,7 +22,8 @@ impl Worker {
         first.map_or(ended, Err)
     }
 
-    /// Whether a fence needs a flush of an endpoint towards a PE now. It marks one that needs a flush later.
+    /// Whether a fence needs a flush of an endpoint towards a PE now. It tells a lane that orders its puts itself, and
+    /// marks an endpoint that needs a flush later.
     fn fence_is_due(&self, peer: LanePeer<'_>) -> bool {
         let LanePeer { endpoint, pe } = peer;
         let input = FenceInput {
@@ -33,10 +34,15 @@ impl Worker {
             stores_to_mapped: self.engine.simulation.is_some() || !self.engine.is_checked,
         };
         match fence_plan(input, |kind| endpoint.guarantees(pe, kind)) {
-            FenceAction::Nothing => false,
             FenceAction::Flush(site) => self.inserts(site),
-            FenceAction::MarkFenced(site) => {
-                if self.inserts(site) {
+            FenceAction::Preserved(Preserved {
+                by_lane,
+                by_later_flush,
+            }) => {
+                if by_lane.is_some_and(|site| self.inserts(site)) && !endpoint.fence(peer.id()) {
+                    return true;
+                }
+                if by_later_flush.is_some_and(|site| self.inserts(site)) {
                     endpoint.mark_fenced(pe);
                     self.state.lanes.has_fenced.set(true);
                 }

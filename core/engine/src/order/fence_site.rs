@@ -15,7 +15,7 @@ pub enum FenceSite {
     FenceStores,
     /// `fence`: earlier mapped loads before later ones (M21).
     FenceLoads,
-    /// `fence`: a flush of a lane whose guarantees do not keep the order (M17).
+    /// `fence`: a flush of a lane whose guarantees do not keep the order, or a fence of one that then keeps it (M17).
     FenceLane,
     /// `fence`: a flush of an ordered lane, because later operations may use another path to the
     /// same PE (M17).

@@ -97,7 +97,7 @@ pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
 }
 
 impl Lane for Watched {
-    forward!(endpoint => inner);
+    forward!(endpoint, fence => inner);
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
         let again = self.asked.interrupted.swap(false, Ordering::SeqCst);

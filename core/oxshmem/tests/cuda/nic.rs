@@ -262,7 +262,7 @@ struct NicLane {
 }
 
 impl Lane for NicLane {
-    forward!(connect, counters, endpoint => inner);
+    forward!(connect, counters, endpoint, fence => inner);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         for (accepted, &op) in ops.iter().enumerate() {

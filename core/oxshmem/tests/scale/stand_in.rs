@@ -126,6 +126,7 @@ impl Domain for StandInDomain {
             .contains(&kind)
             .then_some(Guarantees {
                 put_put: true,
+                put_fence_put: true,
                 put_atomic: true,
                 atomic_put: true,
                 atomic_atomic: true,

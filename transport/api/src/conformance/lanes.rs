@@ -67,6 +67,16 @@ impl<'w> Watched<'w> {
         Ok(posted)
     }
 
+    /// A fence, which posts and completes nothing.
+    pub(super) fn fence(&mut self, pe: Pe) -> Found<()> {
+        let posted = self.counters(pe)?.posted;
+        self.lane.fence(pe);
+        match self.counters(pe)?.posted {
+            now if now == posted => Ok(()),
+            now => Err(format!("posted went from {posted} to {now} by a fence")),
+        }
+    }
+
     /// The counters, which must neither go back nor count more than was posted.
     pub(super) fn counters(&mut self, pe: Pe) -> Found<Counters> {
         let (now, seen) = (self.lane.counters(pe), self.seen[pe.index()]);

@@ -153,6 +153,35 @@ pub(super) fn put_put(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
+/// A flag put after a fence is not seen before the data put before it, nor before those of an earlier round; neither is
+/// one behind a second put.
+pub(super) fn put_fence_put(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    if !world.guarantees.put_fence_put {
+        return Ok(Done::Free("put after put and fence is not promised"));
+    }
+    let mut lanes = world.lanes()?;
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    let data = world.capabilities.put.max.min(1024) / 8 * 8;
+    // The flush between rounds ends a fence; without one between, it lasts.
+    for between in [0, 3] {
+        remote.set(0, 32 << 10, 0);
+        watch(&world, data, data, |stamp| {
+            local.store_words(data, stamp);
+            let flag = put(local.buffer(0, 8), to(data));
+            lanes.post_all(PE0, PE1, &[put(local.buffer(0, data), to(0))])?;
+            lanes.of(PE0).fence(PE1)?;
+            // Puts in between do not end the fence.
+            let other = put(local.buffer(0, 8), to(16 << 10));
+            for _ in 0..between {
+                lanes.post_all(PE0, PE1, &[other])?;
+            }
+            lanes.perform(PE0, PE1, &[flag])
+        })?;
+    }
+    Ok(Done::Tried)
+}
+
 fn some_atomic(world: &World<'_>) -> Vec<(AtomicOp, Width)> {
     declared(world)
         .filter(|(op, _)| *op != AtomicOp::Fetch)

@@ -182,6 +182,7 @@ impl Domain for BrokenDomain {
             },
             Fault::PromisesLittle => Guarantees {
                 put_put: false,
+                put_fence_put: false,
                 put_atomic: false,
                 atomic_put: false,
                 atomic_atomic: false,
@@ -523,6 +524,10 @@ impl Lane for BrokenLane {
             dead.progress()?;
         }
         self.right_mut().progress()
+    }
+
+    fn fence(&mut self, pe: Pe) {
+        self.right_mut().fence(pe);
     }
 
     fn request_completion(&mut self, pe: Pe) {

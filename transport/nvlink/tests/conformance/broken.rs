@@ -129,7 +129,7 @@ impl BrokenLane {
 }
 
 impl Lane for BrokenLane {
-    forward!(connect, endpoint, progress => right);
+    forward!(connect, endpoint, fence, progress => right);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         for (accepted, &op) in ops.iter().enumerate() {

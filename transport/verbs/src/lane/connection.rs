@@ -7,6 +7,7 @@ use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
 use super::bounce_pool::BouncePool;
 use super::kept::Kept;
+use super::put_keys::PutKeys;
 use super::send_queue::{Deliver, SendQueue, WorkRequest};
 use crate::completion_error::CompletionError;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
@@ -36,6 +37,8 @@ pub(crate) struct Requester {
     pub(crate) last_read: Option<u32>,
     /// The number of the last atomic's request.
     pub(crate) last_atomic: Option<u32>,
+    /// The keys of puts.
+    pub(crate) put_keys: PutKeys,
     /// Whether GPU memory was written since the last flush.
     pub(crate) gpu_written: bool,
     /// The order of writes at the target.
@@ -207,6 +210,7 @@ impl Connection {
             send_queue: SendQueue::new(capacity),
             last_read: None,
             last_atomic: None,
+            put_keys: PutKeys::Relaxed,
             gpu_written: false,
             order: TargetOrder::KEPT,
             packet_bytes: 128 << port.mtu,

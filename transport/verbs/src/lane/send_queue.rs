@@ -141,6 +141,12 @@ impl SendQueue {
         self.tail
     }
 
+    /// The number of the request entered last.
+    #[inline]
+    pub(crate) fn newest(&self) -> u32 {
+        self.head.wrapping_sub(1)
+    }
+
     /// Bytes in flight.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {

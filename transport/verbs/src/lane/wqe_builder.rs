@@ -244,6 +244,8 @@ impl WqeBuilder<'_> {
             }
         }
         self.requester.gpu_written = false;
+        let last = self.requester.send_queue.newest();
+        self.requester.put_keys.flush(last);
         Ok(())
     }
 
@@ -356,7 +358,13 @@ impl WqeBuilder<'_> {
         is_last: bool,
     ) {
         self.requester.gpu_written |= remote.on_gpu;
-        let (addr, rkey) = (remote.addr, remote.relaxed_rkey);
+        let queue = &self.requester.send_queue;
+        let is_outstanding = |number| queue.contains(number);
+        let rkey = match self.requester.put_keys.are_strict(is_outstanding) {
+            true => remote.strict_rkey,
+            false => remote.relaxed_rkey,
+        };
+        let addr = remote.addr;
         match split(local, addr, self.requester.packet_bytes) {
             None => self.write(addr, rkey, local, block, is_last),
             Some((head, rest, len)) => {

@@ -88,6 +88,7 @@ impl Domain for SimulatedDomain {
         let listed = self.simulator.capabilities.memory.contains(&kind);
         listed.then_some(Guarantees {
             put_put: true,
+            put_fence_put: true,
             put_atomic: true,
             atomic_put: true,
             atomic_atomic: true,

@@ -53,6 +53,10 @@ impl Lane for WeakLane {
         self.pool.counters(self.number, pe)
     }
 
+    fn fence(&mut self, pe: Pe) {
+        self.pool.fence(self.number, pe);
+    }
+
     fn request_completion(&mut self, pe: Pe) {
         // A lane that is gone has nothing to hurry.
         let _ = self.pool.with_lane(self.number, |lane| {

@@ -47,6 +47,8 @@ struct PoolState {
 struct WrappedLane {
     lane: Box<dyn Lane>,
     counters: BTreeMap<Pe, Counters>,
+    /// The number of fences towards each PE.
+    fences: BTreeMap<Pe, u64>,
     /// The error by which it failed.
     failure: Option<Error>,
 }
@@ -55,6 +57,8 @@ struct Pending {
     lane: u64,
     pe: Pe,
     op: Op,
+    /// The number of its lane's fences towards the PE before it.
+    fences: u64,
     /// The source's copy, if the source may be reused already.
     _copied: Option<Box<[u8]>>,
     pieces: Vec<Piece>,
@@ -121,6 +125,7 @@ impl Pool {
         let wrapped = WrappedLane {
             lane,
             counters: BTreeMap::new(),
+            fences: BTreeMap::new(),
             failure: None,
         };
         state.lanes.insert(number, wrapped);
@@ -212,11 +217,13 @@ impl Pool {
         let counters = wrapped.counters.entry(pe).or_default();
         counters.posted += 1;
         counters.completed += u64::from(early);
+        let fences = wrapped.fences.get(&pe).copied().unwrap_or_default();
         state.pending.push(Pending {
             lane,
             pe,
             pieces: pieces(&op),
             op,
+            fences,
             _copied: copied,
             counted: early,
             age: 0,
@@ -228,6 +235,13 @@ impl Pool {
             self.drain();
         }
         Status::All
+    }
+
+    /// A fence of a lane towards a PE.
+    pub(super) fn fence(&self, lane: u64, pe: Pe) {
+        if let Some(wrapped) = self.lock().lanes.get_mut(&lane) {
+            *wrapped.fences.entry(pe).or_default() += 1;
+        }
     }
 
     /// Whether as many operations are in flight as a lane has to hold. Not twice in a row.
@@ -400,7 +414,10 @@ impl Pending {
         match (first, second) {
             (_, Class::Flush) => true,
             (Class::Flush, _) => false,
-            (Class::Put, Class::Put) => promised.put_put,
+            (Class::Put, Class::Put) => {
+                let fenced = self.lane == earlier.lane && earlier.fences < self.fences;
+                promised.put_put || promised.put_fence_put && fenced
+            }
             (Class::Put, Class::Atomic { .. }) => promised.put_atomic,
             (Class::Put, Class::Get) => promised.put_get,
             (Class::Atomic { .. }, Class::Put) => promised.atomic_put,

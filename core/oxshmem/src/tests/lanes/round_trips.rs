@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use oxshmem_transport::{Completion, Counters, Lane, Op, Pe, Posted, Status, forward};
+use oxshmem_transport::{Completion, Counters, Guarantees, Lane, Op, Pe, Posted, Status, forward};
 
 use crate::error::{Error, Result};
 use crate::tests::lanes::cuts::{by_lanes, completed, is_lane_failure, together_on};
@@ -38,7 +38,7 @@ impl Clocked {
 }
 
 impl Lane for Clocked {
-    forward!(connect, endpoint => inner);
+    forward!(connect, endpoint, fence => inner);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         let under_way = self.inner.counters(pe).posted - self.completed(pe);
@@ -84,9 +84,9 @@ fn clocked(world: &World) -> Arc<AtomicU64> {
 }
 
 /// The round trips that one call of PE 0 takes after so many puts to each of the other PEs.
-fn round_trips(completion: Completion, puts: usize, call: fn(&World) -> Result<()>) -> f64 {
+fn round_trips(promised: Guarantees, puts: usize, call: fn(&World) -> Result<()>) -> f64 {
     let ticks = AtomicU64::new(0);
-    let builder = by_lanes(completed(completion)).heap_limit(1 << 20);
+    let builder = by_lanes(promised).heap_limit(1 << 20);
     together_on(builder, DIRTY + 1, |world| {
         let x = world.alloc_zeroed::<u64>(puts)?;
         world.quiet()?;
@@ -124,7 +124,7 @@ const CALLS: [(&str, Completing); 2] = [
 fn m19_with_64_dirty_pes_a_quiet_or_fence_takes_the_time_of_one() {
     for completion in [Completion::Accepted, Completion::Placed] {
         for (name, call) in CALLS {
-            let taken = round_trips(completion, 1, call);
+            let taken = round_trips(completed(completion), 1, call);
             assert!(
                 (0.9..=1.5).contains(&taken),
                 "{name}, {completion:?}: {taken}"
@@ -137,9 +137,28 @@ fn m19_with_64_dirty_pes_a_quiet_or_fence_takes_the_time_of_one() {
 #[test]
 fn m19_with_64_full_lanes_a_quiet_or_fence_waits_once_for_room_and_once_for_the_flushes() {
     for (name, call) in CALLS {
-        let taken = round_trips(Completion::Accepted, DEPTH as usize, call);
+        let taken = round_trips(completed(Completion::Accepted), DEPTH as usize, call);
         assert!((1.9..=3.0).contains(&taken), "{name}: {taken}");
     }
+}
+
+/// Nothing is posted by such a fence, and nothing waited for.
+#[test]
+fn m17_a_fence_that_the_lanes_carry_out_themselves_takes_no_time() {
+    let after_fences = Guarantees {
+        put_fence_put: true,
+        put_atomic: true,
+        ..completed(Completion::Accepted)
+    };
+    let fence: Completing = |world| {
+        let asked = watched(world);
+        world.fence()?;
+        assert_eq!(asked.calls(), 0, "a fence posted requests, or waited");
+        Ok(())
+    };
+    assert_eq!(round_trips(after_fences, 1, fence), 0.0);
+    let quiet = round_trips(after_fences, 1, |world| world.quiet());
+    assert!((0.9..=1.5).contains(&quiet), "{quiet}");
 }
 
 /// One connection fails when its flush is posted, another while all flushes are under way. Each failure is reported, and
