@@ -33,7 +33,8 @@
 //! at the NIC for such an atomic.
 //!
 //! Where writes may pass each other on the PCIe bus (`OXSHMEM_VERBS_RELAXED_ORDERING`), only puts do: signals,
-//! atomics and flushes go through a second registration of the same memory that forbids it.
+//! atomics and flushes go through a second registration of the same memory that forbids it. So do puts after a
+//! [fence](oxshmem_transport::Lane::fence), until a flush has completed: such a fence costs no round trip.
 //!
 //! # Words
 //!

@@ -88,7 +88,7 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "OXSHMEM_VERBS_RELAXED_ORDERING",
         "auto: on with CPUs of AMD's Zen and Fujitsu's, with Emerald Rapids for GPU memory; else off",
-        "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush (auto, on, off)",
+        "whether writes may pass each other on the PCIe bus: faster on some machines; a fence has later puts keep order until a flush (auto, on, off)",
     ),
     variable(
         "OXSHMEM_VERBS_IN_ORDER",
