@@ -57,6 +57,8 @@ pub(crate) struct Limits {
     pub(crate) buffers: u32,
     pub(crate) inline: u32,
     pub(crate) message: u32,
+    /// The operations of its requests, as `ibv_qp_create_send_ops_flags` numbers them.
+    pub(crate) operations: u64,
 }
 
 /// A send queue. A slot is free again when the completion of its request, or of a later one, was polled.

@@ -17,7 +17,7 @@ use crate::inbox::VerbsInbox;
 use crate::lane::VerbsLane;
 use crate::limits::{BATCH, MESSAGE, NAME, UNREGISTERED};
 use crate::port::{Port, path};
-use crate::port_state::{PortState, bad_peer_data, operation_depth};
+use crate::port_state::{PortState, bad_peer_data};
 use crate::region::{VerbsLocalRegion, VerbsRegion, VerbsRemoteRegion};
 use crate::remote_region::{Imported, MOST_REGIONS};
 use crate::responder::Responder;
@@ -48,9 +48,9 @@ fn atomic_level(claimed: ibv_atomic_cap::Type, trusted: bool) -> AtomicLevel {
     }
 }
 
-/// The capabilities of a device. `gpu`: whether it reaches GPU memory; `in_order`: whether devices of its kind place
-/// writes in order.
-fn capabilities(port: &Port, settings: &Settings, gpu: bool, in_order: bool) -> Capabilities {
+/// The capabilities of a device. `gpu`: whether it reaches GPU memory.
+fn capabilities(port_state: &PortState, gpu: bool) -> Capabilities {
+    let (port, in_order) = (&port_state.port, port_state.placement.in_order());
     let max = u64::from(port.attributes.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
     let cpu = AtomicLevel::Cpu;
     // Exclusive against the CPU's is not exclusive against a GPU's on its own memory (M29).
@@ -82,7 +82,7 @@ fn capabilities(port: &Port, settings: &Settings, gpu: bool, in_order: bool) -> 
         } else {
             &[MemoryKind::Host]
         },
-        depth: Some(operation_depth(port, settings)),
+        depth: Some(port_state.depth),
         wire_up: WireUp::PerLane,
         pins: true,
         batch: BATCH,
@@ -177,10 +177,8 @@ impl VerbsDomain {
     ) -> Result<VerbsDomain> {
         let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
         let gpu = DomainGpu::of(gpu, &port_state);
-        let (port, settings) = (&port_state.port, &port_state.settings);
-        let in_order = port_state.placement.in_order();
         Ok(VerbsDomain {
-            capabilities: capabilities(port, settings, gpu.direct().is_ok(), in_order),
+            capabilities: capabilities(&port_state, gpu.direct().is_ok()),
             gpu,
             used: AtomicBool::new(false),
             numbers: RegionNumbers::default(),

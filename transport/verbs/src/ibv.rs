@@ -11,6 +11,7 @@ mod gid;
 mod library;
 mod memory;
 mod queue_pair;
+mod queue_sizes;
 mod receive;
 pub(crate) mod result;
 // Generated: `ci/bindings`. Whoever calls a function upholds what its manual page demands.
@@ -30,7 +31,8 @@ pub(crate) use context::{Context, DeviceLimits, PortAttributes, ProtectionDomain
 pub(crate) use events::Event;
 pub(crate) use gid::Gid;
 pub(crate) use memory::{Access, MemoryRegion};
-pub(crate) use queue_pair::{ConnectAttributes, QueuePair, QueueSizes, ReceiveSource};
+pub(crate) use queue_pair::{ConnectAttributes, QueuePair, ReceiveSource};
+pub(crate) use queue_sizes::QueueSizes;
 pub(crate) use receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
 /// The remote side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.
 pub(crate) use sys::{

@@ -46,7 +46,7 @@ use crate::completion_error::{CompletionError, LocalPort};
 use crate::ibv::sys::ibv_wc_status;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::limits::NAME;
-use crate::port_state::{EVENTS, PortState, REQUESTS_PER_OPERATION, operation_depth};
+use crate::port_state::{EVENTS, PortState, requests};
 use crate::remote_region::BoxedError;
 use crate::statistics::Counts;
 
@@ -111,8 +111,8 @@ unsafe impl Send for VerbsLane {}
 impl VerbsLane {
     pub(crate) fn new(port_state: &Arc<PortState>) -> Result<VerbsLane> {
         let port = &port_state.port;
-        let depth = operation_depth(port, &port_state.settings);
-        let max_requests = REQUESTS_PER_OPERATION * depth + 2;
+        let depth = port_state.depth;
+        let max_requests = requests(depth);
         let size = port_state.published.job.size;
         let entries = (max_requests * size.min(4)).min(port.limits.completions);
         let completion_queue = CompletionQueue::new(&port.context, entries, None)?;
@@ -306,7 +306,7 @@ impl VerbsLane {
             return Ok(());
         };
         let queue = &mut requester.send_queue;
-        let many = queue.unsignaled() >= self.max_requests / 4;
+        let many = queue.unsignaled() >= queue.capacity() / 4;
         if wants_completion || many || queue.unsignaled_bytes() >= self.window / 4 {
             self.batch.signal_last();
             queue.mark_signaled();

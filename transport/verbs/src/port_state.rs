@@ -26,6 +26,17 @@ use crate::wire::TargetProperties;
 /// Requests of one operation: the head of a put, the rest, a signal.
 pub(crate) const REQUESTS_PER_OPERATION: u32 = 3;
 
+/// Requests beside those of operations: a barrier, and a read between a put to one device's memory and a signal in another's.
+const SPARE_REQUESTS: u32 = 2;
+
+/// Operations in flight towards one PE without which a lane is of no use: the least that a user may ask for.
+pub(crate) const LEAST_DEPTH: u32 = 16;
+
+/// The requests in flight of so many operations.
+pub(crate) fn requests(operations: u32) -> u32 {
+    REQUESTS_PER_OPERATION * operations + SPARE_REQUESTS
+}
+
 /// Calls of `progress` or `drain` between two checks for the device's events, which are system calls, where
 /// no inbox waits for them.
 pub(crate) const EVENTS: u32 = 4096;
@@ -44,6 +55,8 @@ pub(crate) struct PortState {
     pub(crate) totals: Arc<Totals>,
     /// The order in which this device places writes that arrive.
     pub(crate) placement: Placement,
+    /// Operations in flight towards one PE that a lane holds.
+    pub(crate) depth: u32,
     nonce: AtomicU64,
     /// Numbers of queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
@@ -69,6 +82,7 @@ impl PortState {
         let start = RandomState::new().build_hasher().finish();
         let mut port_state = PortState {
             placement: Placement::NotAnswered,
+            depth: 0,
             protection_domain,
             interruption_warned: Mutex::default(),
             addressing: RwLock::new(Arc::new(port.addressing())),
@@ -83,7 +97,28 @@ impl PortState {
             inbox_taken: AtomicBool::new(false),
         };
         port_state.placement = port_state.decide_placement();
+        port_state.depth = port_state.usable_depth()?;
         Ok(port_state)
+    }
+
+    /// The depth that queue pairs of this device can have: found by one, for how much a request of some length takes is the
+    /// provider's.
+    fn usable_depth(&self) -> Result<u32> {
+        let wanted = operation_depth(&self.port, &self.settings);
+        let sizes = QueueSizes {
+            depth: requests(wanted),
+            least_depth: requests(LEAST_DEPTH.min(wanted)),
+            inline: self.settings.inline,
+            max_pairs: self.port.limits.queue_pairs,
+        };
+        let queue = Arc::new(CompletionQueue::new(&self.port.context, 4, None)?);
+        let pair = QueuePair::new(&self.protection_domain, &queue, &queue, None, sizes)?;
+        let depth = (pair.depth() - SPARE_REQUESTS) / REQUESTS_PER_OPERATION;
+        if depth < wanted {
+            tracing::warn!(port = %self.port.name(), depth, wanted, "the device has no queue pairs of the \
+                 depth of OXSHMEM_VERBS_DEPTH");
+        }
+        Ok(depth)
     }
 
     fn decide_placement(&self) -> Placement {
@@ -114,6 +149,7 @@ impl PortState {
         let port = &self.port;
         let sizes = QueueSizes {
             depth: 2,
+            least_depth: 2,
             inline: 0,
             max_pairs: port.limits.queue_pairs,
         };
@@ -372,8 +408,8 @@ const TRIAL: usize = 4096;
 
 /// The number of operations in flight towards one PE, each with as many requests as one may need. Two more
 /// requests are kept back.
-pub(crate) fn operation_depth(port: &Port, settings: &Settings) -> u32 {
-    let most = port.limits.queue_depth.saturating_sub(2) / REQUESTS_PER_OPERATION;
+fn operation_depth(port: &Port, settings: &Settings) -> u32 {
+    let most = port.limits.queue_depth.saturating_sub(SPARE_REQUESTS) / REQUESTS_PER_OPERATION;
     settings.depth.min(most).max(1)
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::sys::{ibv_context, ibv_device_attr, ibv_port_attr};
+use super::sys::{ibv_context, ibv_device_attr, ibv_port_attr, ibv_qp, ibv_qp_init_attr_ex};
 
 /// An operation that this library does not have.
 pub(crate) type Absent = *const c_void;
@@ -10,6 +10,8 @@ pub(crate) type Absent = *const c_void;
 type QueryPort = unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int;
 type QueryDevice =
     unsafe extern "C" fn(*mut ibv_context, *const c_void, *mut DeviceAttrEx, usize) -> c_int;
+
+type CreatePair = unsafe extern "C" fn(*mut ibv_context, *mut ibv_qp_init_attr_ex) -> *mut ibv_qp;
 
 /// `verbs_context`: the extended operations, in front of the context that programs hold.
 #[derive(Debug)]
@@ -20,8 +22,11 @@ pub(crate) struct VerbsContext {
     pub(crate) absent: [Absent; 25],
     pub(crate) private: *mut c_void,
     pub(crate) query_device_ex: Option<QueryDevice>,
-    /// Flows, `open_qp`, `create_qp_ex`, `get_srq_num`, `create_srq_ex` and XRC domains.
-    pub(crate) absent_too: [Absent; 10],
+    /// Flows and `open_qp`.
+    pub(crate) absent_too: [Absent; 5],
+    pub(crate) create_qp_ex: Option<CreatePair>,
+    /// `get_srq_num`, `create_srq_ex` and XRC domains.
+    pub(crate) absent_at_last: [Absent; 4],
     pub(crate) placeholder: u64,
     pub(crate) size: usize,
     pub(crate) context: Context,

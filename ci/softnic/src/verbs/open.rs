@@ -12,7 +12,7 @@ use crate::events::Pipe;
 use crate::object::{FORKED, created, returned};
 use crate::verbs::context::{FRONT, Opened, Whole, locked, opened};
 use crate::verbs::devices::Listed;
-use crate::verbs::{post, queries};
+use crate::verbs::{pairs, post, queries};
 
 extern "C" fn in_forked_child() {
     // Relaxed: no other thread runs there yet.
@@ -94,7 +94,9 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_co
             absent: [null(); 25],
             private: null_mut::<c_void>(),
             query_device_ex: Some(queries::query_device_ex),
-            absent_too: [null(); 10],
+            absent_too: [null(); 5],
+            create_qp_ex: Some(pairs::create_qp_ex),
+            absent_at_last: [null(); 4],
             placeholder: 0,
             size: size_of::<VerbsContext>(),
             context: Context(context),

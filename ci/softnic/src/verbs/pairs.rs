@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 use crate::abi::extended::Ece;
 use crate::abi::sys::{
-    ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_wr_opcode,
+    ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_qp_state,
+    ibv_qp_type, ibv_wr_opcode,
 };
 use crate::counters::COUNTERS;
 use crate::engine;
@@ -47,7 +48,17 @@ fn check(profile: &Profile, asked: &ibv_qp_init_attr) -> Outcome {
     let sizes = cap.max_send_wr.max(cap.max_recv_wr) > profile.max_qp_wr
         || cap.max_send_sge.max(cap.max_recv_sge) > profile.max_sge
         || cap.max_inline_data > profile.inline;
-    if sizes { Err(libc::EINVAL) } else { Ok(()) }
+    if sizes {
+        return Err(libc::EINVAL);
+    }
+    // As on NICs: a request is made of blocks of 64 bytes, of which 48 bytes are its head.
+    let request = u64::from(48 + cap.max_inline_data).next_multiple_of(64);
+    let bytes = request * u64::from(cap.max_send_wr);
+    match profile.queue_bytes {
+        0 => Ok(()),
+        most if bytes <= u64::from(most) => Ok(()),
+        _ => Err(libc::ENOMEM),
+    }
 }
 
 /// # Safety
@@ -58,113 +69,157 @@ pub unsafe extern "C" fn ibv_create_qp(
     domain: *mut ibv_pd,
     attr: *mut ibv_qp_init_attr,
 ) -> *mut ibv_qp {
-    created("ibv_create_qp", || {
-        engine::start().map_err(|why| {
-            eprintln!("softnic: {why}");
-            libc::EIO
-        })?;
+    // SAFETY: the caller's promise.
+    created("ibv_create_qp", || unsafe { make(domain, attr, u64::MAX) })
+}
+
+/// `IBV_QP_INIT_ATTR_PD`, `IBV_QP_INIT_ATTR_SEND_OPS_FLAGS`.
+const WITH_DOMAIN: u32 = 1;
+const WITH_OPERATIONS: u32 = 1 << 6;
+/// The operations of `ibv_qp_create_send_ops_flags` that are played.
+const PLAYED: u64 = 0x7f;
+
+/// `ibv_create_qp_ex`, with a domain and the operations of requests.
+///
+/// # Safety
+///
+/// The context is open; domain, queues and shared queue live; the attributes are read and written.
+pub(crate) unsafe extern "C" fn create_qp_ex(
+    _: *mut ibv_context,
+    attr: *mut ibv_qp_init_attr_ex,
+) -> *mut ibv_qp {
+    created("ibv_create_qp_ex", || {
         // SAFETY: the caller's promise.
-        let (owner, context, asked) =
-            unsafe { (Domain::of(domain).inner, (*domain).context, *attr) };
-        // SAFETY: as above.
-        let opened = unsafe { opened(context) };
-        let mut world = locked()?;
-        let profile = world.devices[opened.device].profile.clone();
-        check(&profile, &asked)?;
-        let of_card = world
-            .pairs
-            .values()
-            .filter(|pair| pair.device == opened.device);
-        if of_card.count() >= profile.max_qp as usize {
-            return Err(libc::ENOMEM);
+        let (mask, asked) = unsafe { ((*attr).comp_mask, (*attr).send_ops_flags) };
+        let operations = match mask & WITH_OPERATIONS {
+            0 => u64::MAX,
+            _ => asked,
+        };
+        let known = mask & !(WITH_DOMAIN | WITH_OPERATIONS) == 0;
+        if !known || mask & WITH_DOMAIN == 0 || operations != u64::MAX && operations & !PLAYED != 0
+        {
+            return Err(libc::EOPNOTSUPP);
         }
-        let number = world.fresh_pair().ok_or(libc::ENOMEM)?;
-        let mut cap = asked.cap;
-        cap.max_send_sge = cap.max_send_sge.max(1);
-        let limits = Limits {
-            depth: cap.max_send_wr,
-            buffers: cap.max_send_sge,
-            inline: cap.max_inline_data,
-            message: profile.max_msg,
-        };
-        let atomics = profile.atomics != Atomics::None;
-        let send = Arc::new(SendQueue::new(limits, asked.sq_sig_all != 0, atomics));
-        let (receive, shared) = match asked.srq.is_null() {
-            true => {
-                let refused = Some(libc::EINVAL);
-                (
-                    Arc::new(ReceiveQueue::new(
-                        cap.max_recv_wr,
-                        cap.max_recv_sge.max(1),
-                        refused,
-                    )),
-                    None,
-                )
-            }
-            false => {
-                // SAFETY: the caller's promise.
-                let inner = unsafe { &SharedQueue::of(asked.srq).inner };
-                (cap.max_recv_wr, cap.max_recv_sge) = (0, 0);
-                (Arc::clone(&inner.queue), Some(inner.id))
-            }
-        };
-        let events = Arc::<Given>::default();
-        // SAFETY: integers only, for which zero is a value.
-        let empty: ibv_qp_attr = unsafe { std::mem::zeroed() };
-        // SAFETY: the caller's promise.
-        let (send_completions, receive_completions) = unsafe {
-            let of = |queue| Arc::clone(&CompletionQueue::of(queue).inner);
-            (of(asked.send_cq), of(asked.recv_cq))
-        };
-        let pair = Pair {
-            number,
-            card: opened.card,
-            device: opened.device,
-            owner,
-            state: ibv_qp_state::IBV_QPS_RESET,
-            attr: empty,
-            cap,
-            ece: [0; 2],
-            send: Arc::clone(&send),
-            receive: Arc::clone(&receive),
-            shared,
-            send_completions,
-            receive_completions,
-            events: Arc::clone(&events),
-            ask: Requester::default(),
-            answer: Responder::default(),
-        };
-        let raw = ibv_qp {
-            context,
-            qp_context: asked.qp_context,
-            pd: domain,
-            send_cq: asked.send_cq,
-            recv_cq: asked.recv_cq,
-            srq: asked.srq,
-            handle: number,
-            qp_num: number,
-            state: ibv_qp_state::IBV_QPS_RESET,
-            qp_type: asked.qp_type,
-            mutex: libc::PTHREAD_MUTEX_INITIALIZER,
-            cond: libc::PTHREAD_COND_INITIALIZER,
-            events_completed: 0,
-        };
-        let inner = PairInner {
-            number,
-            send,
-            receive,
-            shared: shared.is_some(),
-            clock: Arc::clone(&opened.clock),
-            events,
-        };
-        let raw = QueuePair::create(raw, inner);
-        world.pointers.insert(number, raw.expose_provenance());
-        world.pairs.insert(number, pair);
-        COUNTERS.queue_pairs.add(1);
-        // SAFETY: the caller's promise.
-        unsafe { (*attr).cap = cap };
-        Ok(raw)
+        // SAFETY: the caller's promise. The extended attributes begin with the others.
+        unsafe { make((*attr).pd, attr.cast(), operations) }
     })
+}
+
+/// Creates a queue pair whose requests have these operations, as `ibv_qp_create_send_ops_flags` numbers them.
+///
+/// # Safety
+///
+/// As for [`ibv_create_qp`].
+unsafe fn make(
+    domain: *mut ibv_pd,
+    attr: *mut ibv_qp_init_attr,
+    operations: u64,
+) -> Outcome<*mut ibv_qp> {
+    engine::start().map_err(|why| {
+        eprintln!("softnic: {why}");
+        libc::EIO
+    })?;
+    // SAFETY: the caller's promise.
+    let (owner, context, asked) = unsafe { (Domain::of(domain).inner, (*domain).context, *attr) };
+    // SAFETY: as above.
+    let opened = unsafe { opened(context) };
+    let mut world = locked()?;
+    let profile = world.devices[opened.device].profile.clone();
+    check(&profile, &asked)?;
+    let of_card = world
+        .pairs
+        .values()
+        .filter(|pair| pair.device == opened.device);
+    if of_card.count() >= profile.max_qp as usize {
+        return Err(libc::ENOMEM);
+    }
+    let number = world.fresh_pair().ok_or(libc::ENOMEM)?;
+    let mut cap = asked.cap;
+    cap.max_send_sge = cap.max_send_sge.max(1);
+    let limits = Limits {
+        depth: cap.max_send_wr,
+        buffers: cap.max_send_sge,
+        inline: cap.max_inline_data,
+        message: profile.max_msg,
+        operations,
+    };
+    let atomics = profile.atomics != Atomics::None;
+    let send = Arc::new(SendQueue::new(limits, asked.sq_sig_all != 0, atomics));
+    let (receive, shared) = match asked.srq.is_null() {
+        true => {
+            let refused = Some(libc::EINVAL);
+            (
+                Arc::new(ReceiveQueue::new(
+                    cap.max_recv_wr,
+                    cap.max_recv_sge.max(1),
+                    refused,
+                )),
+                None,
+            )
+        }
+        false => {
+            // SAFETY: the caller's promise.
+            let inner = unsafe { &SharedQueue::of(asked.srq).inner };
+            (cap.max_recv_wr, cap.max_recv_sge) = (0, 0);
+            (Arc::clone(&inner.queue), Some(inner.id))
+        }
+    };
+    let events = Arc::<Given>::default();
+    // SAFETY: integers only, for which zero is a value.
+    let empty: ibv_qp_attr = unsafe { std::mem::zeroed() };
+    // SAFETY: the caller's promise.
+    let (send_completions, receive_completions) = unsafe {
+        let of = |queue| Arc::clone(&CompletionQueue::of(queue).inner);
+        (of(asked.send_cq), of(asked.recv_cq))
+    };
+    let pair = Pair {
+        number,
+        card: opened.card,
+        device: opened.device,
+        owner,
+        state: ibv_qp_state::IBV_QPS_RESET,
+        attr: empty,
+        cap,
+        ece: [0; 2],
+        send: Arc::clone(&send),
+        receive: Arc::clone(&receive),
+        shared,
+        send_completions,
+        receive_completions,
+        events: Arc::clone(&events),
+        ask: Requester::default(),
+        answer: Responder::default(),
+    };
+    let raw = ibv_qp {
+        context,
+        qp_context: asked.qp_context,
+        pd: domain,
+        send_cq: asked.send_cq,
+        recv_cq: asked.recv_cq,
+        srq: asked.srq,
+        handle: number,
+        qp_num: number,
+        state: ibv_qp_state::IBV_QPS_RESET,
+        qp_type: asked.qp_type,
+        mutex: libc::PTHREAD_MUTEX_INITIALIZER,
+        cond: libc::PTHREAD_COND_INITIALIZER,
+        events_completed: 0,
+    };
+    let inner = PairInner {
+        number,
+        send,
+        receive,
+        shared: shared.is_some(),
+        clock: Arc::clone(&opened.clock),
+        events,
+    };
+    let raw = QueuePair::create(raw, inner);
+    world.pointers.insert(number, raw.expose_provenance());
+    world.pairs.insert(number, pair);
+    COUNTERS.queue_pairs.add(1);
+    // SAFETY: the caller's promise.
+    unsafe { (*attr).cap = cap };
+    Ok(raw)
 }
 
 /// # Safety

@@ -44,6 +44,10 @@ unsafe fn buffers(list: *const ibv_sge, count: c_int, most: u32) -> Outcome<Vec<
 /// The request is sound, its inline data are readable.
 unsafe fn copy(queue: &SendQueue, posted: &ibv_send_wr, clock: u64) -> Outcome<Request> {
     let limits = queue.limits;
+    // Opcodes and operations have the same numbers.
+    if limits.operations.checked_shr(posted.opcode).unwrap_or(0) & 1 == 0 {
+        return Err(libc::EINVAL);
+    }
     // SAFETY: the caller's promise.
     let buffers = unsafe { buffers(posted.sg_list, posted.num_sge, limits.buffers) }?;
     // SAFETY: all views of these unions are integers, of which all values are valid.

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::sys::{
-    ibv_context, ibv_cq, ibv_device_attr_ex, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc,
-    verbs_context,
+    ibv_context, ibv_cq, ibv_device_attr_ex, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr,
+    ibv_srq, ibv_wc, verbs_context,
 };
 
 /// The table of extended calls that lies before a context, if its provider has it as far as byte `from` of the table's
@@ -48,6 +48,24 @@ pub(super) unsafe fn ibv_query_device_ex(
         Some(query) => unsafe { query(context, std::ptr::null(), into, size_of_val(into)) },
         None => libc::EOPNOTSUPP,
     }
+}
+
+/// Creates a queue pair by the provider's extended call; none if it has no such call. Else as `ibv_create_qp`.
+///
+/// # Safety
+///
+/// The context is open, all that the attributes name lives; they are read and updated.
+pub(super) unsafe fn ibv_create_qp_ex(
+    context: *mut ibv_context,
+    attr: &mut ibv_qp_init_attr_ex,
+) -> Option<*mut ibv_qp> {
+    let from = std::mem::offset_of!(verbs_context, create_qp_ex);
+    // SAFETY: the context is open.
+    let table = unsafe { extended(context, from) }?;
+    // SAFETY: the table reaches to this field.
+    let create = unsafe { (*table).create_qp_ex }?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { create(context, attr) })
 }
 
 /// # Safety

@@ -427,6 +427,10 @@ impl ProtectionDomain {
         self.context.library
     }
 
+    pub(super) fn context(&self) -> *mut ibv_context {
+        self.context.as_raw()
+    }
+
     pub(crate) fn as_raw(&self) -> *mut ibv_pd {
         self.raw.as_ptr()
     }

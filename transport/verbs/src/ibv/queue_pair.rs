@@ -1,20 +1,23 @@
 //! Reliable queue pairs.
 
 use std::ffi::c_int;
+use std::io;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use oxshmem_transport::{Error, Result};
 
-use super::calls::{ibv_post_recv, ibv_post_send};
+use super::calls::{ibv_create_qp_ex, ibv_post_recv, ibv_post_send};
 use super::completion::CompletionQueue;
 use super::context::ProtectionDomain;
 use super::gid::Gid;
+use super::queue_sizes::QueueSizes;
 use super::receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
-use super::result::{created, returned};
+use super::result::{failed, returned};
 use super::sys::{
     ibv_access_flags, ibv_gid, ibv_global_route, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set,
-    ibv_qp_cap, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_send_wr, ibv_wr_opcode,
+    ibv_qp_cap, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_qp_state, ibv_qp_type, ibv_send_wr,
+    ibv_wr_opcode,
 };
 
 /// `IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS`.
@@ -24,16 +27,13 @@ const DEVICE_ONLY: u32 = 2;
 /// `IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG`, which is also the answer "yes" where capabilities are not asked for.
 const WHOLE_MESSAGE: c_int = 1;
 
-/// The sizes of a queue pair.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QueueSizes {
-    /// Requests.
-    pub(crate) depth: u32,
-    /// Bytes that a request may carry inline, as far as the device can.
-    pub(crate) inline: u32,
-    /// Queue pairs that the device holds, for the error's description.
-    pub(crate) max_pairs: u32,
-}
+/// `IBV_QP_INIT_ATTR_PD` and `IBV_QP_INIT_ATTR_SEND_OPS_FLAGS`: the extended attributes that are given.
+const EXTENDED: u32 = 1 | 1 << 6;
+
+/// The operations of this transport's requests, as `ibv_qp_create_send_ops_flags` numbers them: writes, sends with and without
+/// immediate data, reads, compare-and-swap, fetch-and-add. Providers keep room for others in each request where they are not
+/// told: that of mlx5 twice as much.
+const OPERATIONS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6;
 
 /// The receive buffers of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +45,21 @@ pub(crate) enum ReceiveSource<'a> {
     Own(u32),
 }
 
+impl<'a> ReceiveSource<'a> {
+    fn shared(self) -> Option<&'a Arc<SharedReceiveQueue>> {
+        match self {
+            ReceiveSource::Shared(queue) => Some(queue),
+            ReceiveSource::None | ReceiveSource::Own(_) => None,
+        }
+    }
+}
+
 /// One side of a reliable connection.
 #[doc(alias = "ibv_create_qp")]
 #[derive(Debug)]
 pub(crate) struct QueuePair {
     raw: NonNull<ibv_qp>,
+    depth: u32,
     inline: u32,
     ended: bool,
     _send: Arc<CompletionQueue>,
@@ -82,20 +92,6 @@ fn mend(code: c_int) -> &'static str {
     }
 }
 
-/// Whether a queue pair that was refused just now may be had with less inline data.
-fn inline_may_be_too_long() -> bool {
-    let code = std::io::Error::last_os_error().raw_os_error();
-    code.is_none_or(is_of_size)
-}
-
-/// Whether an error of this number is about the sizes asked for. Providers name a request that is too long by several.
-fn is_of_size(code: c_int) -> bool {
-    matches!(
-        code,
-        libc::EINVAL | libc::ENOMEM | libc::E2BIG | libc::ENOTSUP | libc::ENOSYS
-    )
-}
-
 /// The attributes by which a queue pair is connected.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectAttributes {
@@ -122,9 +118,64 @@ pub(crate) struct ConnectAttributes {
     pub(crate) reads_in: u8,
 }
 
+/// Creates a queue pair of exactly these sizes. Gives how much its requests carry inline.
+fn create(
+    domain: &ProtectionDomain,
+    [send, receive]: [&Arc<CompletionQueue>; 2],
+    source: ReceiveSource<'_>,
+    sizes: QueueSizes,
+) -> io::Result<(NonNull<ibv_qp>, u32)> {
+    let cap = ibv_qp_cap {
+        max_send_wr: sizes.depth,
+        max_recv_wr: match source {
+            ReceiveSource::None => 1,
+            ReceiveSource::Shared(_) => 0,
+            ReceiveSource::Own(count) => count,
+        },
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: sizes.inline,
+    };
+    let srq = source.shared().map_or(null_mut(), |queue| queue.as_raw());
+    // SAFETY: integers and null pointers, for which zero is a value.
+    let mut extended: ibv_qp_init_attr_ex = unsafe { std::mem::zeroed() };
+    (extended.send_cq, extended.recv_cq, extended.srq) = (send.as_raw(), receive.as_raw(), srq);
+    (extended.cap, extended.qp_type) = (cap, ibv_qp_type::IBV_QPT_RC);
+    (extended.comp_mask, extended.pd) = (EXTENDED, domain.as_raw());
+    extended.send_ops_flags = OPERATIONS;
+    // SAFETY: domain and queues live, the attributes are read and updated.
+    let raw = unsafe { ibv_create_qp_ex(domain.context(), &mut extended) };
+    match raw.map(NonNull::new) {
+        Some(Some(raw)) => return Ok((raw, extended.cap.max_inline_data.min(sizes.inline))),
+        Some(None) => {
+            let error = io::Error::last_os_error();
+            // It is smaller than the other one would be.
+            if error.raw_os_error() == Some(libc::ENOMEM) {
+                return Err(error);
+            }
+        }
+        None => {}
+    }
+    let mut attr = ibv_qp_init_attr {
+        qp_context: null_mut(),
+        send_cq: send.as_raw(),
+        recv_cq: receive.as_raw(),
+        srq,
+        cap,
+        qp_type: ibv_qp_type::IBV_QPT_RC,
+        sq_sig_all: 0,
+    };
+    // SAFETY: domain and queues live, the attributes are read and updated.
+    let raw = unsafe {
+        let library = domain.library();
+        library.ibv_create_qp(domain.as_raw(), &raw mut attr)
+    };
+    let raw = NonNull::new(raw).ok_or_else(io::Error::last_os_error)?;
+    Ok((raw, attr.cap.max_inline_data.min(sizes.inline)))
+}
+
 impl QueuePair {
-    /// A queue pair in its first state. Where the device carries no `sizes.inline` bytes, it is made
-    /// with as many as it does.
+    /// A queue pair in its first state, of these sizes or of the largest that the device has.
     pub(crate) fn new(
         domain: &Arc<ProtectionDomain>,
         send: &Arc<CompletionQueue>,
@@ -132,58 +183,43 @@ impl QueuePair {
         source: ReceiveSource<'_>,
         sizes: QueueSizes,
     ) -> Result<QueuePair> {
-        let mut inline = sizes.inline;
-        let (buffers, receives) = match source {
-            ReceiveSource::None => (None, 1),
-            ReceiveSource::Shared(queue) => (Some(queue), 0),
-            ReceiveSource::Own(count) => (None, count),
+        let create = |sizes: QueueSizes| {
+            let (raw, inline) = create(domain, [send, receive], source, sizes)?;
+            Ok((raw, sizes.depth, inline))
         };
-        loop {
-            let mut attr = ibv_qp_init_attr {
-                qp_context: null_mut(),
-                send_cq: send.as_raw(),
-                recv_cq: receive.as_raw(),
-                srq: buffers.map_or(null_mut(), |buffers| buffers.as_raw()),
-                cap: ibv_qp_cap {
-                    max_send_wr: sizes.depth,
-                    max_recv_wr: receives,
-                    max_send_sge: 1,
-                    max_recv_sge: 1,
-                    max_inline_data: inline,
-                },
-                qp_type: ibv_qp_type::IBV_QPT_RC,
-                sq_sig_all: 0,
-            };
-            // SAFETY: domain and queues live, the attributes are read and updated.
-            let raw = unsafe {
-                let library = domain.library();
-                library.ibv_create_qp(domain.as_raw(), &raw mut attr)
-            };
-            if raw.is_null() && inline > 0 && inline_may_be_too_long() {
-                inline /= 2;
-                continue;
-            }
+        let (raw, depth, inline) = sizes.largest(create).map_err(|error| {
             let call = format!(
                 "ibv_create_qp of {} requests (the device holds {} queue pairs in all; \
                  OXSHMEM_VERBS_DEPTH makes them smaller)",
                 sizes.depth, sizes.max_pairs
             );
-            return Ok(QueuePair {
-                raw: created(&call, raw)?,
-                inline: attr.cap.max_inline_data.min(inline),
-                ended: false,
-                _send: Arc::clone(send),
-                _receive: Arc::clone(receive),
-                _buffers: buffers.map(Arc::clone),
-                domain: Arc::clone(domain),
-            });
+            failed(&call, error)
+        })?;
+        if depth < sizes.depth {
+            let wanted = sizes.depth;
+            tracing::debug!(depth, wanted, "a queue pair has room for fewer requests");
         }
+        Ok(QueuePair {
+            raw,
+            depth,
+            inline,
+            ended: false,
+            _send: Arc::clone(send),
+            _receive: Arc::clone(receive),
+            _buffers: source.shared().map(Arc::clone),
+            domain: Arc::clone(domain),
+        })
     }
 
     /// Its number on this device.
     pub(crate) fn number(&self) -> u32 {
         // SAFETY: the queue pair lives; its number never changes.
         unsafe { (*self.raw.as_ptr()).qp_num }
+    }
+
+    /// Requests that it holds.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// Bytes that a request may carry inline.
@@ -213,7 +249,7 @@ impl QueuePair {
         };
         match code {
             // As some providers do.
-            -1 => std::io::Error::last_os_error()
+            -1 => io::Error::last_os_error()
                 .raw_os_error()
                 .unwrap_or(libc::EIO),
             code => code.abs(),
@@ -376,13 +412,7 @@ impl Drop for QueuePair {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_size, mend};
-
-    #[test]
-    fn only_an_error_of_sizes_has_a_queue_pair_tried_with_less_inline_data() {
-        assert!(is_of_size(libc::EINVAL) && is_of_size(libc::ENOMEM));
-        assert!(!is_of_size(libc::EPERM) && !is_of_size(libc::EIO));
-    }
+    use super::mend;
 
     #[test]
     fn what_keeps_an_address_from_being_found_is_told_with_what_to_look_at() {

@@ -13,7 +13,7 @@ use crate::completion_error::CompletionError;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
 use crate::limits::NAME;
 use crate::port::Path;
-use crate::port_state::{PortState, bad_peer_data};
+use crate::port_state::{LEAST_DEPTH, PortState, bad_peer_data, requests};
 use crate::remote_region::Regions;
 use crate::wire::{self, Endpoint, EndpointReply, TargetOrder};
 
@@ -184,6 +184,7 @@ impl Connection {
         let (port, here) = (&port_state.port, port_state.addressing());
         let sizes = QueueSizes {
             depth: capacity,
+            least_depth: requests(LEAST_DEPTH).min(capacity),
             inline: port_state.settings.inline,
             max_pairs: port.limits.queue_pairs,
         };
@@ -206,8 +207,8 @@ impl Connection {
         let bytes = endpoint.to_bytes();
         self.state = ConnectionState::Created(Box::new(Requester {
             max_inline: pair.inline(),
+            send_queue: SendQueue::new(pair.depth()),
             pair,
-            send_queue: SendQueue::new(capacity),
             last_read: None,
             last_atomic: None,
             put_keys: PutKeys::Relaxed,

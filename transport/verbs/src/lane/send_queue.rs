@@ -135,6 +135,12 @@ impl SendQueue {
         self.capacity - self.outstanding()
     }
 
+    /// Requests that it holds.
+    #[inline]
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
     /// The number of the oldest outstanding request, or of the next one.
     #[inline]
     pub(crate) fn oldest(&self) -> u32 {

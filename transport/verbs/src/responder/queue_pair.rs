@@ -62,6 +62,7 @@ impl ResponderQueuePair {
         let path = path(&here.address(), &endpoint.port, port_state.route_needed()).map_err(bad)?;
         let sizes = QueueSizes {
             depth: MAX_REPLIES,
+            least_depth: MAX_REPLIES,
             inline: port_state.settings.inline.min(REPLY_BYTES),
             max_pairs: port.limits.queue_pairs,
         };
