@@ -54,6 +54,8 @@ pub(crate) struct Counters {
     pub(crate) half_trips: Counter,
     pub(crate) queue_pairs: Counter,
     pub(crate) registrations: Counter,
+    /// Options of connections (ECE) that queue pairs took of their peers.
+    pub(crate) options_taken: Counter,
 }
 
 pub(crate) static COUNTERS: Counters = Counters {
@@ -75,10 +77,11 @@ pub(crate) static COUNTERS: Counters = Counters {
     half_trips: Counter::new(),
     queue_pairs: Counter::new(),
     registrations: Counter::new(),
+    options_taken: Counter::new(),
 };
 
 impl Counters {
-    fn all(&self) -> [(&'static str, u64); 18] {
+    fn all(&self) -> [(&'static str, u64); 19] {
         [
             ("requests", self.requests.get()),
             ("doorbells", self.doorbells.get()),
@@ -98,6 +101,7 @@ impl Counters {
             ("round_trips", self.half_trips.get() / 2),
             ("queue_pairs", self.queue_pairs.get()),
             ("registrations", self.registrations.get()),
+            ("options_taken", self.options_taken.get()),
         ]
     }
 

@@ -82,6 +82,7 @@ mod remote_region;
 mod responder;
 mod settings;
 mod statistics;
+mod traffic_class;
 mod wire;
 
 use std::sync::Arc;

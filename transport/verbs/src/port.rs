@@ -11,7 +11,9 @@ use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
 use crate::interfaces::Interfaces;
 use crate::limits::NAME;
 use crate::networks;
+use crate::placement::{self, Kind};
 use crate::settings::{Partition, Settings};
+use crate::traffic_class;
 use crate::wire::{MOST_GIDS, PortAddress};
 
 /// An opened port, with the settings chosen for it.
@@ -28,6 +30,7 @@ pub(crate) struct Port {
     /// The partition key's index, and the key.
     pub(crate) partition: u16,
     pub(crate) partition_key: u16,
+    pub(crate) traffic_class: u8,
     pub(crate) timeout: u8,
     pub(crate) retries: u8,
     /// Identifiers that may be this side's, best first, with their indices.
@@ -117,6 +120,12 @@ impl Port {
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         Ok(Port {
             relaxed: Relaxed::decide(settings.relaxed_ordering, software, CpuModel::here()),
+            traffic_class: settings.traffic_class.unwrap_or_else(|| {
+                let (device, ethernet) = (context.name(), attributes.ethernet);
+                let kind = placement::kind(device, limits.vendor, limits.part);
+                let is_mlx5 = !software && kind == Kind::Answers;
+                traffic_class::of_port(device, number, ethernet, is_mlx5)
+            }),
             timeout: settings.timeout.unwrap_or(default_timeout),
             retries: settings.retry_count.unwrap_or(default_retries),
             mtu: match settings.mtu {

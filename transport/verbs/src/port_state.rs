@@ -112,7 +112,7 @@ impl PortState {
             max_pairs: self.port.limits.queue_pairs,
         };
         let queue = Arc::new(CompletionQueue::new(&self.port.context, 4, None)?);
-        let pair = QueuePair::new(&self.protection_domain, &queue, &queue, None, sizes)?;
+        let pair = QueuePair::new(&self.protection_domain, &queue, &queue, ReceiveSource::None, sizes)?;
         let depth = (pair.depth() - SPARE_REQUESTS) / REQUESTS_PER_OPERATION;
         if depth < wanted {
             tracing::warn!(port = %self.port.name(), depth, wanted, "the device has no queue pairs of the \
@@ -370,7 +370,7 @@ impl PortState {
             their_lid,
             route,
             service_level: self.settings.service_level,
-            traffic_class: self.settings.traffic_class,
+            traffic_class: self.port.traffic_class,
             timeout: self.port.timeout,
             retries: self.port.retries,
             receiver_retries: self.settings.rnr_retry,

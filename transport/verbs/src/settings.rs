@@ -37,8 +37,8 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_TRAFFIC_CLASS",
-        "0",
-        "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN) (0..255)",
+        "auto: the port's global class (sysfs), else 106 on RoCE of NVIDIA's NICs, else 0",
+        "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN) (auto, 0..255)",
     ),
     variable(
         "OXSHMEM_VERBS_GLOBAL_ROUTE",
@@ -150,7 +150,7 @@ pub struct Settings {
     /// `OXSHMEM_VERBS_SERVICE_LEVEL`.
     pub service_level: u8,
     /// `OXSHMEM_VERBS_TRAFFIC_CLASS`.
-    pub traffic_class: u8,
+    pub traffic_class: Option<u8>,
     /// `OXSHMEM_VERBS_GLOBAL_ROUTE`: whether always.
     pub global_route: bool,
     /// `OXSHMEM_VERBS_ROUTED`.
@@ -184,7 +184,7 @@ impl Default for Settings {
             mtu: None,
             partition: Partition::Auto,
             service_level: 0,
-            traffic_class: 0,
+            traffic_class: None,
             global_route: false,
             routed: Choice::Auto,
             timeout: None,
@@ -245,7 +245,7 @@ impl Settings {
                 .partition("OXSHMEM_VERBS_PKEY")?
                 .unwrap_or(default.partition),
             service_level: byte("OXSHMEM_VERBS_SERVICE_LEVEL", 0, 15)?.unwrap_or(0) as u8,
-            traffic_class: byte("OXSHMEM_VERBS_TRAFFIC_CLASS", 0, 255)?.unwrap_or(0) as u8,
+            traffic_class: source.traffic_class("OXSHMEM_VERBS_TRAFFIC_CLASS")?,
             global_route: source
                 .word(
                     "OXSHMEM_VERBS_GLOBAL_ROUTE",
@@ -348,6 +348,15 @@ impl Source<'_> {
         })
     }
 
+    fn traffic_class(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
+        let wanted = || "auto or a number from 0 to 255".into();
+        let class = self.parsed(name, wanted, |value| match value {
+            "auto" => Some(None),
+            number => number.parse().ok().map(Some),
+        })?;
+        Ok(class.flatten())
+    }
+
     fn mtu(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
         let wanted = || "256, 512, 1024, 2048 or 4096".into();
         self.parsed(name, wanted, |value| match value {
@@ -427,6 +436,9 @@ mod tests {
         assert_eq!(pkey("3"), Partition::Index(3));
         let relaxed = with("OXSHMEM_VERBS_RELAXED_ORDERING", "off").unwrap();
         assert_eq!(relaxed.relaxed_ordering, Choice::Off);
+        let class = |value| with("OXSHMEM_VERBS_TRAFFIC_CLASS", value).map(|s| s.traffic_class);
+        assert_eq!((class("auto"), class("0")), (Ok(None), Ok(Some(0))));
+        assert!(class("256").is_err());
         let in_order = |value| with("OXSHMEM_VERBS_IN_ORDER", value).unwrap().in_order;
         assert_eq!(in_order("off"), Choice::Off);
         assert_eq!(in_order("on"), Choice::On);

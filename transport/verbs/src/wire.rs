@@ -4,11 +4,11 @@
 //! these. So bytes that were cut, lengthened, mixed up or damaged are told apart from those of another
 //! version of oxshmem. The checksum is against accidents, not against an enemy.
 
-use crate::ibv::Gid;
+use crate::ibv::{Ece, Gid};
 use crate::placement::Placement;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 4;
+pub(crate) const VERSION: u16 = 5;
 
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1000;
@@ -74,6 +74,14 @@ impl Writer {
         self.0.push(gids.len() as u8);
         for gid in gids {
             self.put(&gid.0);
+        }
+    }
+
+    /// All zero if there are none.
+    fn ece(&mut self, ece: Option<Ece>) {
+        let ece = ece.unwrap_or_default();
+        for word in [ece.vendor, ece.options, ece.comp_mask] {
+            self.put(&word.to_le_bytes());
         }
     }
 
@@ -154,6 +162,18 @@ impl<'a> Reader<'a> {
             1 => Ok(true),
             other => Err(format!("{other} is neither yes nor no")),
         }
+    }
+
+    fn ece(&mut self) -> Read<Option<Ece>> {
+        let ece = Ece {
+            vendor: self.u32()?,
+            options: self.u32()?,
+            comp_mask: self.u32()?,
+        };
+        if ece.vendor == 0 && ece != Ece::default() {
+            return Err("its options for connections are no vendor's".into());
+        }
+        Ok((ece.vendor != 0).then_some(ece))
     }
 
     fn text(&mut self) -> Read<String> {
@@ -394,6 +414,8 @@ pub(crate) struct Endpoint {
     pub(crate) sequence: u32,
     /// Reads and atomics that it would have in flight.
     pub(crate) reads: u8,
+    /// The options that it offers.
+    pub(crate) ece: Option<Ece>,
     pub(crate) port: PortAddress,
 }
 
@@ -406,6 +428,7 @@ impl Endpoint {
         writer.put(&self.queue_pair.to_le_bytes());
         writer.put(&self.sequence.to_le_bytes());
         writer.put(&[self.reads]);
+        writer.ece(self.ece);
         self.port.write(&mut writer);
         writer.finish()
     }
@@ -419,6 +442,7 @@ impl Endpoint {
             queue_pair: reader.u32()?,
             sequence: reader.u32()?,
             reads: reader.u8()?,
+            ece: reader.ece()?,
             port: PortAddress::read(&mut reader)?,
         };
         if endpoint.queue_pair >> 24 != 0 || endpoint.sequence >> 24 != 0 {
@@ -500,6 +524,8 @@ pub(crate) struct EndpointReply {
     /// route.
     pub(crate) route: Option<(Gid, Gid)>,
     pub(crate) order: TargetOrder,
+    /// The options that the responder has taken.
+    pub(crate) ece: Option<Ece>,
 }
 
 impl EndpointReply {
@@ -515,6 +541,7 @@ impl EndpointReply {
             Some((theirs, ours)) => writer.gids(&[theirs, ours]),
         }
         self.order.write(&mut writer);
+        writer.ece(self.ece);
         writer.finish()
     }
 
@@ -533,6 +560,7 @@ impl EndpointReply {
                 _ => return Err("a route has two identifiers".into()),
             },
             order: TargetOrder::read(&mut reader)?,
+            ece: reader.ece()?,
         };
         if reply.queue_pair >> 24 != 0 || reply.sequence >> 24 != 0 {
             return Err("a queue pair's number or sequence has more than 24 bits".into());

@@ -370,6 +370,11 @@ pub(crate) unsafe extern "C" fn ibv_set_ece(raw: *mut ibv_qp, ece: *mut Ece) -> 
             return Err(libc::EINVAL);
         }
         if let Some(pair) = world.pairs.get_mut(&inner.number) {
+            // They are part of the change of state by which it is connected.
+            if ![ibv_qp_state::IBV_QPS_RESET, ibv_qp_state::IBV_QPS_INIT].contains(&pair.state) {
+                return Err(libc::EINVAL);
+            }
+            COUNTERS.options_taken.add(1);
             pair.ece = [asked.vendor, asked.options];
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 4, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 5, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::outcome::{Outcome, ensure};
 
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 
 /// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
@@ -16,6 +16,9 @@ const PARTITION: u16 = 0xffff;
 
 /// A target that places writes in order, has strict keys, and so needs no word for flushes.
 const KEPT: [u8; 3] = [1, 1, 0];
+
+/// No options for connections: soft-RoCE has none.
+const NO_OPTIONS: [u8; 12] = [0; 12];
 
 /// A port's identifier; 32 hexadecimal digits as text.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +155,9 @@ impl Endpoint {
             .with(&self.nonce.to_le_bytes())
             .with(&self.queue_pair.to_le_bytes())
             .with(&self.sequence.to_le_bytes())
-            .with(&[1, ETHERNET, MTU, 0, 0])
+            .with(&[1])
+            .with(&NO_OPTIONS)
+            .with(&[ETHERNET, MTU, 0, 0])
             .with(&PARTITION.to_le_bytes())
             .with(&[1])
             .with(&self.gid.0)
@@ -160,12 +165,20 @@ impl Endpoint {
     }
 }
 
+fn no_options(options: [u8; 12]) -> Outcome<()> {
+    ensure(options == NO_OPTIONS, || {
+        format!("soft-RoCE has no options for connections, not {options:?}")
+    })
+}
+
 /// Unpacks what a lane says of its end.
 pub fn endpoint(bytes: &[u8]) -> Outcome<Endpoint> {
     let mut rest = Unpacker::new(b"OXve", bytes)?;
     let (from, to, nonce) = (rest.u32()?, rest.u32()?, rest.u64()?);
     let (queue_pair, sequence) = (rest.u32()?, rest.u32()?);
-    let [_reads, _ethernet, _mtu, _, _, _, _] = rest.take()?;
+    let [_reads] = rest.take()?;
+    no_options(rest.take()?)?;
+    let [_ethernet, _mtu, _, _, _, _] = rest.take()?;
     let gid = *rest.gids()?.first().ok_or("it has no GID")?;
     Ok(Endpoint {
         from,
@@ -194,6 +207,7 @@ pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
     ensure(order == KEPT, || {
         format!("soft-RoCE keeps every order, not {order:?}")
     })?;
+    no_options(from.take()?)?;
     match gids[..] {
         [_theirs, ours] => Ok(Answer {
             queue_pair,
@@ -214,5 +228,6 @@ pub fn answer_to(endpoint: &Endpoint, queue_pair: u32, sequence: u32, gid: Gid) 
         .with(&endpoint.gid.0)
         .with(&gid.0)
         .with(&KEPT)
+        .with(&NO_OPTIONS)
         .sealed()
 }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use oxshmem_transport::{Error, Result};
 
+use super::queue_pair::Ece;
 use super::sys::{Functions, ibv_fork_status, ibv_mr, ibv_pd, ibv_qp, ibv_wr_opcode};
 use crate::limits::NAME;
 
@@ -14,6 +15,9 @@ const FILE: &str = "libibverbs.so.1";
 
 type IsForkInitialized = unsafe extern "C" fn() -> ibv_fork_status::Type;
 type RegDmabufMr = unsafe extern "C" fn(*mut ibv_pd, u64, usize, u64, c_int, c_int) -> *mut ibv_mr;
+
+/// `ibv_query_ece` and `ibv_set_ece`.
+type AccessEce = unsafe extern "C" fn(*mut ibv_qp, *mut Ece) -> c_int;
 
 type QueryQpDataInOrder = unsafe extern "C" fn(*mut ibv_qp, ibv_wr_opcode::Type, u32) -> c_int;
 
@@ -27,6 +31,9 @@ pub(crate) struct Library {
     pub(super) reg_dmabuf_mr: Option<RegDmabufMr>,
     /// Since rdma-core 41.
     pub(super) query_qp_data_in_order: Option<QueryQpDataInOrder>,
+    /// Since rdma-core 30, as is the next.
+    pub(super) query_ece: Option<AccessEce>,
+    pub(super) set_ece: Option<AccessEce>,
 }
 
 impl std::fmt::Debug for Library {
@@ -72,6 +79,12 @@ impl Library {
         // SAFETY: infiniband/verbs.h declares it so.
         let query_qp_data_in_order = unsafe { handle.get(b"ibv_query_qp_data_in_order\0") };
         let query_qp_data_in_order = query_qp_data_in_order.ok().map(|symbol| *symbol);
+        // SAFETY: infiniband/verbs.h declares it so.
+        let query_ece = unsafe { handle.get(b"ibv_query_ece\0") };
+        let query_ece = query_ece.ok().map(|symbol| *symbol);
+        // SAFETY: infiniband/verbs.h declares it so.
+        let set_ece = unsafe { handle.get(b"ibv_set_ece\0") };
+        let set_ece = set_ece.ok().map(|symbol| *symbol);
         // SAFETY: the types are generated from infiniband/verbs.h.
         let functions = unsafe { Functions::from_library(handle) }
             .map_err(|error| format!("{error}; install rdma-core 32 or newer"))?;
@@ -80,6 +93,8 @@ impl Library {
             is_fork_initialized,
             reg_dmabuf_mr,
             query_qp_data_in_order,
+            query_ece,
+            set_ece,
         })
     }
 

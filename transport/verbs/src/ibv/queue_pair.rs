@@ -54,6 +54,16 @@ impl<'a> ReceiveSource<'a> {
     }
 }
 
+/// Options of a connection beyond the specification, such as a better repetition of lost packets, on which devices of
+/// one vendor agree: `ibv_ece`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Ece {
+    pub(crate) vendor: u32,
+    pub(crate) options: u32,
+    pub(crate) comp_mask: u32,
+}
+
 /// One side of a reliable connection.
 #[doc(alias = "ibv_create_qp")]
 #[derive(Debug)]
@@ -239,6 +249,29 @@ impl QueuePair {
             let answer = unsafe { ask(self.raw.as_ptr(), ibv_wr_opcode::IBV_WR_RDMA_WRITE, flags) };
             answer > 0 && answer & WHOLE_MESSAGE != 0
         }))
+    }
+
+    /// The options that it offers, or that it has taken; none if device or library have none.
+    #[doc(alias = "ibv_query_ece")]
+    pub(crate) fn ece(&self) -> Option<Ece> {
+        let ask = self.domain.library().query_ece?;
+        let mut ece = Ece::default();
+        // SAFETY: the queue pair lives, the structure is written.
+        let code = unsafe { ask(self.raw.as_ptr(), &raw mut ece) };
+        (code == 0 && ece.vendor != 0).then_some(ece)
+    }
+
+    /// Takes a peer's options, before it is connected. Gives whether it does: only those of its own vendor.
+    #[doc(alias = "ibv_set_ece")]
+    pub(crate) fn take_ece(&self, mut ece: Ece) -> bool {
+        self.domain.library().set_ece.is_some_and(|set| {
+            // SAFETY: the queue pair lives, the structure is read.
+            let code = unsafe { set(self.raw.as_ptr(), &raw mut ece) };
+            if code != 0 {
+                tracing::debug!(code, "a peer's options for connections are not taken");
+            }
+            code == 0
+        })
     }
 
     fn modify(&self, attr: &mut ibv_qp_attr, mask: set) -> c_int {

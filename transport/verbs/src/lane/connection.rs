@@ -202,6 +202,7 @@ impl Connection {
             queue_pair: pair.number(),
             sequence: (port_state.next_nonce() >> 40) as u32,
             reads: port.limits.reads_out.clamp(1, READS),
+            ece: pair.ece(),
             port: here.address(),
         };
         let bytes = endpoint.to_bytes();
@@ -265,6 +266,10 @@ impl Connection {
                 (reply.reads, 1),
             )
             .map_err(bad)?;
+        // Those of the offered options that the responder takes.
+        if let Some(ece) = reply.ece {
+            requester.pair.take_ece(ece);
+        }
         requester.pair.connect(&attributes)?;
         requester.packet_bytes = 128 << reply.mtu;
         requester.order = reply.order;

@@ -82,7 +82,7 @@ impl ResponderQueuePair {
             )?),
         };
         let nonce = port_state.next_nonce();
-        let reply = EndpointReply {
+        let mut reply = EndpointReply {
             nonce: endpoint.nonce,
             queue_pair: pair.number(),
             sequence: (nonce >> 40) as u32,
@@ -91,6 +91,7 @@ impl ResponderQueuePair {
             lid: here.lid,
             route: path.route.map(|(ours, theirs)| (theirs, ours)),
             order,
+            ece: None,
         };
         let attributes = port_state
             .connect_attributes(
@@ -103,7 +104,10 @@ impl ResponderQueuePair {
             .map_err(bad)?;
         pair.prepare(port.number, here.partition)?;
         receives.fill(&pair)?;
+        let takes = endpoint.ece.is_some_and(|ece| pair.take_ece(ece));
         pair.connect(&attributes)?;
+        // The device may have taken only some of them.
+        reply.ece = pair.ece().filter(|_| takes);
         Ok(ResponderQueuePair {
             pe,
             serial,

@@ -48,10 +48,19 @@ fn order() -> impl Strategy<Value = TargetOrder> {
     })
 }
 
+fn ece() -> impl Strategy<Value = Option<Ece>> {
+    let words = (1..=u32::MAX, any::<u32>(), any::<u32>());
+    prop::option::of(words.prop_map(|(vendor, options, comp_mask)| Ece {
+        vendor,
+        options,
+        comp_mask,
+    }))
+}
+
 fn endpoint() -> impl Strategy<Value = Endpoint> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
-    let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>());
-    (numbers, pair, port()).prop_map(|((from, to, nonce), (queue_pair, sequence, reads), port)| {
+    let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>(), ece());
+    (numbers, pair, port()).prop_map(|((from, to, nonce), (queue_pair, sequence, reads, ece), port)| {
         Endpoint {
             from,
             to,
@@ -59,6 +68,7 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
             queue_pair,
             sequence,
             reads,
+            ece,
             port,
         }
     })
@@ -92,10 +102,10 @@ proptest! {
         refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
         prop_assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint.clone()));
         refuses_damage(&endpoint.to_bytes(), Endpoint::from_bytes, bit);
-        let Endpoint { nonce, queue_pair, sequence, .. } = endpoint;
+        let Endpoint { nonce, queue_pair, sequence, ece, .. } = endpoint;
         let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
         let mtu = 5;
-        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu, lid, route, order };
+        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu, lid, route, order, ece };
         prop_assert_eq!(EndpointReply::from_bytes(&reply.to_bytes()), Ok(reply));
         refuses_damage(&reply.to_bytes(), EndpointReply::from_bytes, bit);
     }
@@ -124,7 +134,7 @@ fn another_version_is_told_as_that_with_both_numbers() {
     bytes[4] = 9;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("4 here"),
+        why.contains("another version") && why.contains("9 there") && why.contains("5 here"),
         "{why}"
     );
 }
