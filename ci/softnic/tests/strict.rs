@@ -14,12 +14,13 @@ use std::ptr::null_mut;
 use nic::*;
 
 fn here() -> &'static Nic {
-    nic("2*strict,small:link=roce:resize_cq=on,small")
+    nic("2*strict,small:link=roce:resize_cq=on:queue_bytes=4096,small")
 }
 
 /// An end that `small` has room for.
 const SMALL: Shape = Shape {
     entries: 255,
+    depth: 32,
     ..SHAPE
 };
 
@@ -187,10 +188,18 @@ fn limits_are_kept() {
     let end = End::new(nic, "mlx5_0", SMALL);
     // SAFETY: all objects live.
     unsafe {
-        for (depth, inline, good) in [(64, 60, true), (65, 60, false), (64, 61, false)] {
+        for (depth, inline, error) in [
+            (64, 0, 0),
+            (32, 60, 0),
+            (65, 0, libc::EINVAL),
+            (32, 61, libc::EINVAL),
+            (64, 60, libc::ENOMEM),
+        ] {
             let mut attr = init_attr(end.queue, depth, inline);
             let pair = nic.ibv.ibv_create_qp(end.domain, &raw mut attr);
-            assert_eq!(!pair.is_null(), good, "{depth} {inline}");
+            let code = std::io::Error::last_os_error().raw_os_error();
+            assert_eq!(pair.is_null(), error != 0, "{depth} {inline}");
+            assert!(!pair.is_null() || code == Some(error), "{depth} {inline}");
         }
         assert!(
             nic.ibv
@@ -201,6 +210,37 @@ fn limits_are_kept() {
         let fixed = End::new(nic, "mlx5_1", SMALL);
         assert_eq!(nic.ibv.ibv_resize_cq(fixed.queue, 128), libc::EOPNOTSUPP);
     }
+}
+
+#[test]
+fn a_queue_pair_takes_only_the_operations_that_it_was_made_for() {
+    let nic = here();
+    let [mut end, other] = ["rxe0", "rxe1"].map(|name| End::new(nic, name, SHAPE));
+    // SAFETY: all objects live; an extended context lies at the end of its table. Integers and pointers, for which
+    // zero is a value.
+    unsafe {
+        let front = std::mem::offset_of!(verbs_context, context);
+        let table = end.context.byte_sub(front).cast::<verbs_context>();
+        let create = (*table).create_qp_ex.unwrap();
+        let mut attr: ibv_qp_init_attr_ex = std::mem::zeroed();
+        let plain = init_attr(end.queue, 8, 0);
+        (attr.send_cq, attr.recv_cq) = (plain.send_cq, plain.recv_cq);
+        (attr.cap, attr.qp_type) = (plain.cap, plain.qp_type);
+        (attr.comp_mask, attr.pd) = (1 | 1 << 6, end.domain);
+        // Segmentation.
+        attr.send_ops_flags = 1 << 10;
+        assert!(create(end.context, &raw mut attr).is_null());
+        // Writes.
+        attr.send_ops_flags = 1;
+        end.pair = create(end.context, &raw mut attr);
+        assert!(!end.pair.is_null());
+    }
+    end.connect(&other, 10, 3, 3);
+    other.connect(&end, 10, 3, 3);
+    end.post(&[request(WRITE, &other, 0, 8)]);
+    end.succeed(1);
+    let refused = end.try_post(&[request(READ, &other, 0, 8)]);
+    assert_eq!(refused, (libc::EINVAL, 0));
 }
 
 #[test]

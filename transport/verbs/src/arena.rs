@@ -64,7 +64,9 @@ impl Arena {
         // SAFETY: the pages live as long as the arena, in which the registration comes first, and
         // are accessed through raw pointers alone.
         let region = unsafe { MemoryRegion::register(domain, base.as_ptr(), len, allowed) }
-            .map_err(|error| refused(MemoryKind::Host, len, &error))?;
+            .map_err(|error| {
+                refused(MemoryKind::Host, len, domain.largest_registration(), &error)
+            })?;
         Ok(Arena { region, pages })
     }
 

@@ -359,17 +359,26 @@ impl VerbsLane {
     /// Sends an empty signaled write, which completes all requests before it. There must be a credit and a
     /// free request.
     fn push_signaled_noop(&mut self, pe: Pe) {
-        let connection = self.connections.get_mut(pe.index());
-        let Some(ConnectionState::Connected(requester)) = connection.map(|c| &mut c.state) else {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
             return;
         };
+        let ConnectionState::Connected(requester) = &mut connection.state else {
+            return;
+        };
+        // Some devices check address and key of a write of nothing. Without a region there are none to give.
+        let place = connection
+            .regions
+            .iter()
+            .flatten()
+            .find_map(Imported::first);
+        let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
         let number = requester.send_queue.push(WorkRequest {
             is_last: false,
             ..WorkRequest::PLAIN
         });
         self.cq_credits -= 1;
         let request = SendRequest {
-            operation: Operation::Write(0, 0),
+            operation: Operation::Write(addr, rkey),
             local: LocalBuffer::Empty,
             is_fenced: false,
         };

@@ -57,6 +57,7 @@
 
 #![cfg(feature = "rdma")]
 
+mod address_range;
 mod addressing;
 mod arena;
 mod completion_error;
@@ -89,6 +90,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
+pub use self::address_range::AddressRange;
 use self::limits::NAME;
 pub use self::limits::{MESSAGE, UNREGISTERED};
 pub use self::settings::{Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Error, Network, Result};
 
+use crate::address_range::AddressRange;
 use crate::addressing::Addressing;
 use crate::cpu_model::{CpuModel, Relaxed};
 use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
@@ -113,8 +114,14 @@ impl Port {
         }
         let software = is_software(context.name(), limits.vendor);
         let (default_timeout, default_retries) = default_patience(software);
-        let gids = candidates(&attributes, settings.gid_index)
+        let mut gids = candidates(&attributes, settings.gid_index, settings.address)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
+        if gids.len() > MOST_GIDS {
+            let (port, count) = (&name, gids.len());
+            tracing::info!(%port, count, "peers are told the first {MOST_GIDS} of the port's addresses; \
+                 OXSHMEM_VERBS_ADDRESS selects others");
+            gids.truncate(MOST_GIDS);
+        }
         let keys = |index| context.partition_key(number, index).ok();
         let (partition, partition_key) = partition(settings.partition, attributes.pkeys, keys)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
@@ -300,8 +307,13 @@ fn rank(gid: Gid) -> u8 {
 }
 
 /// The identifiers that may be this side's, best first: of RoCE v2, those of IPv4 before those of
-/// IPv6 before link-local ones; of InfiniBand, in the table's order. A forced index is the only one.
-fn candidates(port: &PortAttributes, forced: Option<u8>) -> Result<Vec<(u8, Gid)>, String> {
+/// IPv6 before link-local ones; of InfiniBand, in the table's order. Those outside the `wanted` range are left out. A forced
+/// index is the only one.
+fn candidates(
+    port: &PortAttributes,
+    forced: Option<u8>,
+    wanted: Option<AddressRange>,
+) -> Result<Vec<(u8, Gid)>, String> {
     let table = || {
         port.gids
             .iter()
@@ -323,7 +335,16 @@ fn candidates(port: &PortAttributes, forced: Option<u8>) -> Result<Vec<(u8, Gid)
             Ok(found)
         };
     }
-    let mut found: Vec<_> = table().collect();
+    let is_wanted = |gid| wanted.is_none_or(|range| range.has(gid));
+    let mut found: Vec<_> = table().filter(|(_, gid)| is_wanted(*gid)).collect();
+    if let Some(wanted) = wanted
+        && found.is_empty()
+    {
+        return Err(format!(
+            "it has no address in OXSHMEM_VERBS_ADDRESS={wanted}; usable: {}",
+            listed()
+        ));
+    }
     if port.ethernet {
         found.sort_by_key(|(_, gid)| rank(*gid));
         if found.is_empty() {
@@ -333,7 +354,6 @@ fn candidates(port: &PortAttributes, forced: Option<u8>) -> Result<Vec<(u8, Gid)
             );
         }
     }
-    found.truncate(MOST_GIDS);
     Ok(found)
 }
 

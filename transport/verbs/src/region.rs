@@ -69,8 +69,9 @@ impl VerbsRegion {
             // that peers write, while its owner lives; the region holds it.
             Some(gpu) => unsafe { gpu.register(domain, base, len, access) },
             // SAFETY: as above.
-            None => unsafe { MemoryRegion::register(domain, base, len, access) }
-                .map_err(|error| refused(memory.kind(), len, &error)),
+            None => unsafe { MemoryRegion::register(domain, base, len, access) }.map_err(|error| {
+                refused(memory.kind(), len, domain.largest_registration(), &error)
+            }),
         };
         let strict = register(Access::Remote)?;
         let twice = relaxed && !domain.relaxed_only();
@@ -158,8 +159,9 @@ impl VerbsLocalRegion {
             // the bytes that operations name, whose posters promise theirs.
             Some(gpu) => unsafe { gpu.register(domain, addr, len, access) },
             // SAFETY: as above.
-            None => unsafe { MemoryRegion::register(domain, addr, len, access) }
-                .map_err(|error| refused(MemoryKind::Host, len, &error)),
+            None => unsafe { MemoryRegion::register(domain, addr, len, access) }.map_err(|error| {
+                refused(MemoryKind::Host, len, domain.largest_registration(), &error)
+            }),
         };
         region.map(|region| VerbsLocalRegion {
             region,

@@ -4,11 +4,16 @@ use oxshmem_transport::{Error, MemoryKind};
 
 use crate::limits::NAME;
 
-/// The error for memory that could not be registered, with the limit that may be the reason.
-pub(crate) fn refused(kind: MemoryKind, len: usize, error: &Error) -> Error {
+/// The error for memory that could not be registered, with the limit that may be the reason. `most`: the bytes that the
+/// device registers at once.
+pub(crate) fn refused(kind: MemoryKind, len: usize, most: u64, error: &Error) -> Error {
     let mut why = error.to_string();
     if let Error::Os { source, .. } = error {
         why = match source.raw_os_error() {
+            _ if len as u64 > most => format!(
+                "{len} bytes are more than the device registers at once, which is {most} \
+                 (max_mr_size): {source}. Use a smaller heap (OXSHMEM_SYMMETRIC_SIZE)"
+            ),
             Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN) => format!(
                 "{len} bytes could not be locked: {source}. {}",
                 lockable(locked_memory_limit())
@@ -62,7 +67,7 @@ mod tests {
             call: "ibv_reg_mr".into(),
             source: std::io::Error::from_raw_os_error(libc::ENOMEM),
         };
-        let told = refused(MemoryKind::Host, 4096, &error).to_string();
+        let told = refused(MemoryKind::Host, 4096, u64::MAX, &error).to_string();
         assert!(
             told.contains("ulimit -l") && told.contains("4096 bytes"),
             "{told}"
@@ -72,13 +77,29 @@ mod tests {
     }
 
     #[test]
+    fn more_than_the_device_registers_is_told_with_its_limit() {
+        for code in [libc::EINVAL, libc::ENOMEM] {
+            let error = Error::Os {
+                transport: NAME,
+                call: "ibv_reg_mr".into(),
+                source: std::io::Error::from_raw_os_error(code),
+            };
+            let told = refused(MemoryKind::Host, 4097, 4096, &error).to_string();
+            for word in ["4097", "4096", "max_mr_size", "OXSHMEM_SYMMETRIC_SIZE"] {
+                assert!(told.contains(word), "{told}");
+            }
+            assert!(!told.contains("ulimit"), "{told}");
+        }
+    }
+
+    #[test]
     fn memory_that_is_not_writable_is_told_as_that() {
         let error = Error::Os {
             transport: NAME,
             call: "ibv_reg_mr".into(),
             source: std::io::Error::from_raw_os_error(libc::EFAULT),
         };
-        let told = refused(MemoryKind::Host, 4096, &error).to_string();
+        let told = refused(MemoryKind::Host, 4096, u64::MAX, &error).to_string();
         assert!(told.contains("not writable"), "{told}");
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use oxshmem_transport::Variable;
 
+use crate::address_range::AddressRange;
+
 const fn variable(name: &'static str, default: &'static str, meaning: &'static str) -> Variable {
     Variable {
         name,
@@ -19,6 +21,11 @@ pub const VARIABLES: &[Variable] = &[
         "OXSHMEM_VERBS_GID_INDEX",
         "RoCE v2 over IPv4, else over IPv6",
         "which entry of the port's GID table is this side's address (index)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_ADDRESS",
+        "all",
+        "the addresses of which this side's is one, where hosts have several or differ in indices: 10.1.0.0/16, fd00::/8 (a prefix)",
     ),
     variable(
         "OXSHMEM_VERBS_MTU",
@@ -143,6 +150,8 @@ pub enum Partition {
 pub struct Settings {
     /// `OXSHMEM_VERBS_GID_INDEX`.
     pub gid_index: Option<u8>,
+    /// `OXSHMEM_VERBS_ADDRESS`.
+    pub address: Option<AddressRange>,
     /// `OXSHMEM_VERBS_MTU`, as verbs number it: 1 is 256 bytes, 5 is 4096.
     pub mtu: Option<u8>,
     /// `OXSHMEM_VERBS_PKEY`.
@@ -181,6 +190,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             gid_index: None,
+            address: None,
             mtu: None,
             partition: Partition::Auto,
             service_level: 0,
@@ -240,6 +250,7 @@ impl Settings {
         let byte = |name, least, most| source.number(name, least, most);
         Ok(Settings {
             gid_index: byte("OXSHMEM_VERBS_GID_INDEX", 0, 255)?.map(|n| n as u8),
+            address: source.address("OXSHMEM_VERBS_ADDRESS")?,
             mtu: source.mtu("OXSHMEM_VERBS_MTU")?,
             partition: source
                 .partition("OXSHMEM_VERBS_PKEY")?
@@ -348,6 +359,14 @@ impl Source<'_> {
         })
     }
 
+    fn address(&self, name: &'static str) -> Result<Option<AddressRange>, SettingsError> {
+        let wanted = || {
+            "an address, or the first of several with the number of bits that they \
+                         have in common, such as 10.1.0.0/16 or fd00::/8"
+        };
+        self.parsed(name, || wanted().into(), AddressRange::parse)
+    }
+
     fn traffic_class(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
         let wanted = || "auto or a number from 0 to 255".into();
         let class = self.parsed(name, wanted, |value| match value {
@@ -419,6 +438,7 @@ mod tests {
             ("OXSHMEM_VERBS_DEPTH", "-1"),
             ("OXSHMEM_VERBS_SERVICE_LEVEL", "16"),
             ("OXSHMEM_VERBS_GID_INDEX", "256"),
+            ("OXSHMEM_VERBS_ADDRESS", "10.1.0.0/33"),
             ("OXSHMEM_VERBS_MTU", "1500"),
             ("OXSHMEM_VERBS_PKEY", "0x0000"),
             ("OXSHMEM_VERBS_PKEY", "0x10000"),

@@ -9,7 +9,9 @@ const OF_GUIDES: u8 = 106;
 /// The class of a port. `global`: what the file of the port's global class has in it.
 fn choose(global: Option<&str>, ethernet: bool, is_mlx5: bool) -> u8 {
     let line = |text: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix("Global tclass="))?;
+        let value = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Global tclass="))?;
         value.trim().parse().ok()
     };
     match global.and_then(line) {

@@ -117,9 +117,14 @@ fn speed(rate: u32) -> (u8, u8) {
         11..=40 => (2, 4),
         41..=100 => (2, 32),
         101..=200 => (2, 64),
-        201..=400 => (2, 128),
-        _ => (8, 128),
+        // XDR is told by the newer field.
+        _ => (2, 128),
     }
+}
+
+/// The speed of XDR, which only the newer field holds; 0 for lower ones.
+fn newer_speed(rate: u32) -> u32 {
+    if rate > 400 { 256 } else { 0 }
 }
 
 fn port_attributes(device: &Device, number: u8) -> Outcome<ibv_port_attr> {
@@ -140,6 +145,7 @@ fn port_attributes(device: &Device, number: u8) -> Outcome<ibv_port_attr> {
     attr.max_vl_num = 3;
     attr.subnet_timeout = 18;
     (attr.active_width, attr.active_speed) = speed(profile.rate);
+    attr.active_speed_ex = newer_speed(profile.rate);
     (attr.link_layer, attr.flags) = match infiniband {
         true => (LAYERS[0], 0),
         false => (LAYERS[1], ROUTE_REQUIRED),

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::sys::{
-    ibv_context, ibv_cq, ibv_device_attr_ex, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr,
-    ibv_srq, ibv_wc, verbs_context,
+    ibv_context, ibv_cq, ibv_device_attr_ex, ibv_port_attr, ibv_qp, ibv_qp_init_attr_ex,
+    ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, verbs_context,
 };
 
 /// The table of extended calls that lies before a context, if its provider has it as far as byte `from` of the table's
@@ -48,6 +48,26 @@ pub(super) unsafe fn ibv_query_device_ex(
         Some(query) => unsafe { query(context, std::ptr::null(), into, size_of_val(into)) },
         None => libc::EOPNOTSUPP,
     }
+}
+
+/// Writes a port's attributes with the fields that were added later; none if the provider has no such call, and the
+/// library's function, which writes the older ones, is to be called.
+///
+/// # Safety
+///
+/// The context is open.
+pub(super) unsafe fn ibv_query_port(
+    context: *mut ibv_context,
+    port: u8,
+    into: &mut ibv_port_attr,
+) -> Option<c_int> {
+    let from = std::mem::offset_of!(verbs_context, query_port);
+    // SAFETY: the context is open.
+    let table = unsafe { extended(context, from) }?;
+    // SAFETY: the table reaches to this field.
+    let query = unsafe { (*table).query_port }?;
+    // SAFETY: the context is open, at most the structure's size is written.
+    Some(unsafe { query(context, port, into, size_of_val(into)) })
 }
 
 /// Creates a queue pair by the provider's extended call; none if it has no such call. Else as `ibv_create_qp`.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Once};
 
 use oxshmem_transport::{Error, Result};
 
-use super::calls::ibv_query_device_ex;
+use super::calls::{ibv_query_device_ex, ibv_query_port};
 use super::gid::Gid;
 use super::library::Library;
 use super::result::{created, ended, failed, returned};
@@ -254,12 +254,16 @@ impl Context {
     }
 
     #[doc(alias = "ibv_query_device")]
-    pub(crate) fn limits(&self) -> Result<DeviceLimits> {
+    fn attributes(&self) -> Result<ibv_device_attr> {
         // SAFETY: integers and characters only, for which zero is a value.
         let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is open, `attr` is written.
         let code = unsafe { self.library.ibv_query_device(self.as_raw(), &raw mut attr) };
-        returned("ibv_query_device", code)?;
+        returned("ibv_query_device", code).map(|()| attr)
+    }
+
+    pub(crate) fn limits(&self) -> Result<DeviceLimits> {
+        let attr = self.attributes()?;
         let reads = |value| u8::try_from(narrow(value)).unwrap_or(u8::MAX);
         Ok(DeviceLimits {
             queue_depth: narrow(attr.max_qp_wr),
@@ -293,12 +297,14 @@ impl Context {
     pub(crate) fn port(&self, port: u8) -> Result<PortAttributes> {
         // SAFETY: integers only, for which zero is a value.
         let mut attr: ibv_port_attr = unsafe { std::mem::zeroed() };
-        // The function gives all that is used here; verbs.h has an inline one of the same name, which
-        // asks for fields that were added later.
-        // SAFETY: the context is open, the first 48 bytes of `attr` are written.
-        let code = unsafe {
-            let attr = (&raw mut attr).cast();
-            self.library.ibv_query_port(self.as_raw(), port, attr)
+        // SAFETY: the context is open, `attr` is written.
+        let code = match unsafe { ibv_query_port(self.as_raw(), port, &mut attr) } {
+            Some(code) => code,
+            // SAFETY: the context is open, the first 48 bytes of `attr` are written.
+            None => unsafe {
+                let attr = (&raw mut attr).cast();
+                self.library.ibv_query_port(self.as_raw(), port, attr)
+            },
         };
         returned(&format!("ibv_query_port {}:{port}", self.name), code)?;
         Ok(PortAttributes {
@@ -310,7 +316,11 @@ impl Context {
             lid: attr.lid,
             mtu: u8::try_from(attr.active_mtu).unwrap_or(1).clamp(1, 5),
             largest_message: attr.max_msg_sz,
-            speed: attr.active_speed.into(),
+            // Speeds from XDR on are too large for the older field.
+            speed: match attr.active_speed_ex {
+                0 => attr.active_speed.into(),
+                speed => speed,
+            },
             width: attr.active_width,
             pkeys: attr.pkey_tbl_len,
             needs_route: attr.flags & ROUTE_REQUIRED != 0,
@@ -421,6 +431,12 @@ impl ProtectionDomain {
     /// Whether peers may perform atomics here.
     pub(crate) fn has_atomics(&self) -> bool {
         self.has_atomics
+    }
+
+    /// Bytes that the device registers at once; the most that there are if it does not say.
+    pub(crate) fn largest_registration(&self) -> u64 {
+        let attributes = self.context.attributes();
+        attributes.map_or(u64::MAX, |attr| attr.max_mr_size)
     }
 
     pub(super) fn library(&self) -> &'static Library {

@@ -447,7 +447,13 @@ impl WqeBuilder<'_> {
     fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
         let len = into.len as u32;
         if len == 0 {
-            self.write(0, 0, LocalBuffer::Empty, None, true);
+            self.write(
+                remote.addr,
+                remote.strict_rkey,
+                LocalBuffer::Empty,
+                None,
+                true,
+            );
             return Ok(());
         }
         let (local, work) = match key(into) {

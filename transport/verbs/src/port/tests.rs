@@ -108,9 +108,32 @@ fn roce_v2_over_ipv4_comes_first_and_v1_never() {
         (2, true, global_v6(1)),
         (3, true, v4(10, 0, 0, 1)),
     ];
-    let found = candidates(&port(true, &table), None).unwrap();
+    let found = candidates(&port(true, &table), None, None).unwrap();
     let order: Vec<u8> = found.iter().map(|(index, _)| *index).collect();
     assert_eq!(order, [3, 2, 0]);
+}
+
+#[test]
+fn a_range_of_addresses_selects_among_more_than_peers_are_told() {
+    let table: Vec<_> = (0..20).map(|k| (k, true, v4(10, k as u8, 0, 1))).collect();
+    let state = port(true, &table);
+    let all = candidates(&state, None, None).unwrap();
+    assert!(all.len() > MOST_GIDS);
+    let select = |text| candidates(&state, None, AddressRange::parse(text));
+    assert_eq!(select("10.17.0.0/16").unwrap(), [(17, v4(10, 17, 0, 1))]);
+    assert_eq!(select("10.16.0.0/14").unwrap().len(), 4);
+    let why = select("192.168.0.0/16").unwrap_err();
+    for word in ["OXSHMEM_VERBS_ADDRESS=192.168.0.0/16", "17 ("] {
+        assert!(why.contains(word), "{why}");
+    }
+    // On InfiniBand by the subnet, where a GID is there.
+    let subnet = [(0, false, link_local(1)), (1, false, global_v6(1))];
+    let found = candidates(
+        &port(false, &subnet),
+        None,
+        AddressRange::parse("fe80::/64"),
+    );
+    assert_eq!(found.unwrap(), [(0, link_local(1))]);
 }
 
 #[test]
@@ -121,7 +144,10 @@ fn a_forced_gid_is_the_only_one_and_a_wrong_one_is_told_with_the_usable() {
         (2, false, v4(10, 0, 0, 1)),
     ];
     let state = port(true, &table);
-    assert_eq!(candidates(&state, Some(0)).unwrap(), [(0, link_local(1))]);
+    assert_eq!(
+        candidates(&state, Some(0), None).unwrap(),
+        [(0, link_local(1))]
+    );
     for wrong in [2, 3, 200] {
         let why = candidates(&state, Some(wrong)).unwrap_err();
         assert!(
@@ -147,9 +173,9 @@ fn a_port_is_described_with_its_identifiers_and_their_type() {
 
 #[test]
 fn a_port_without_roce_v2_says_what_it_lacks() {
-    let why = candidates(&port(true, &[(0, false, link_local(1))]), None).unwrap_err();
+    let why = candidates(&port(true, &[(0, false, link_local(1))]), None, None).unwrap_err();
     assert!(why.contains("IP address"), "{why}");
-    assert_eq!(candidates(&port(false, &[]), None).unwrap(), []);
+    assert_eq!(candidates(&port(false, &[]), None, None).unwrap(), []);
 }
 
 #[test]

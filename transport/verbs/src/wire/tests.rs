@@ -60,8 +60,8 @@ fn ece() -> impl Strategy<Value = Option<Ece>> {
 fn endpoint() -> impl Strategy<Value = Endpoint> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
     let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>(), ece());
-    (numbers, pair, port()).prop_map(|((from, to, nonce), (queue_pair, sequence, reads, ece), port)| {
-        Endpoint {
+    (numbers, pair, port()).prop_map(
+        |((from, to, nonce), (queue_pair, sequence, reads, ece), port)| Endpoint {
             from,
             to,
             nonce,
@@ -70,8 +70,8 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
             reads,
             ece,
             port,
-        }
-    })
+        },
+    )
 }
 
 /// Checks that any damage to valid bytes is refused.
