@@ -47,7 +47,7 @@ use crate::ibv::sys::ibv_wc_status;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::limits::NAME;
 use crate::port_state::{EVENTS, PortState, requests};
-use crate::remote_region::BoxedError;
+use crate::remote_region::{BoxedError, Imported};
 use crate::statistics::Counts;
 
 /// Completions taken with one poll.
