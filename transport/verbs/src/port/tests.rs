@@ -149,7 +149,7 @@ fn a_forced_gid_is_the_only_one_and_a_wrong_one_is_told_with_the_usable() {
         [(0, link_local(1))]
     );
     for wrong in [2, 3, 200] {
-        let why = candidates(&state, Some(wrong)).unwrap_err();
+        let why = candidates(&state, Some(wrong), None).unwrap_err();
         assert!(
             why.contains(&format!("OXSHMEM_VERBS_GID_INDEX={wrong}"))
                 && why.contains("1 (10.0.0.1)"),
