@@ -264,9 +264,9 @@ impl QueuePair {
     /// Takes a peer's options, before it is connected. Gives whether it does: only those of its own vendor.
     #[doc(alias = "ibv_set_ece")]
     pub(crate) fn take_ece(&self, mut ece: Ece) -> bool {
-        self.domain.library().set_ece.is_some_and(|set| {
+        self.domain.library().set_ece.is_some_and(|take| {
             // SAFETY: the queue pair lives, the structure is read.
-            let code = unsafe { set(self.raw.as_ptr(), &raw mut ece) };
+            let code = unsafe { take(self.raw.as_ptr(), &raw mut ece) };
             if code != 0 {
                 tracing::debug!(code, "a peer's options for connections are not taken");
             }
