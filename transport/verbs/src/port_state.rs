@@ -112,7 +112,13 @@ impl PortState {
             max_pairs: self.port.limits.queue_pairs,
         };
         let queue = Arc::new(CompletionQueue::new(&self.port.context, 4, None)?);
-        let pair = QueuePair::new(&self.protection_domain, &queue, &queue, ReceiveSource::None, sizes)?;
+        let pair = QueuePair::new(
+            &self.protection_domain,
+            &queue,
+            &queue,
+            ReceiveSource::None,
+            sizes,
+        )?;
         let depth = (pair.depth() - SPARE_REQUESTS) / REQUESTS_PER_OPERATION;
         if depth < wanted {
             tracing::warn!(port = %self.port.name(), depth, wanted, "the device has no queue pairs of the \

@@ -182,9 +182,11 @@ impl Connection {
         // They may say that the port has another address.
         port_state.events();
         let (port, here) = (&port_state.port, port_state.addressing());
+        // A queue pair that is made again takes all that the one before it had outstanding.
+        let kept = self.kept.as_ref().map_or(0, |kept| kept.requests.len());
         let sizes = QueueSizes {
             depth: capacity,
-            least_depth: requests(LEAST_DEPTH).min(capacity),
+            least_depth: requests(LEAST_DEPTH).max(kept as u32).min(capacity),
             inline: port_state.settings.inline,
             max_pairs: port.limits.queue_pairs,
         };
@@ -212,7 +214,11 @@ impl Connection {
             pair,
             last_read: None,
             last_atomic: None,
-            put_keys: PutKeys::Relaxed,
+            // Its puts must not pass those of the queue pair before it, if a fence was between them.
+            put_keys: match self.kept {
+                None => PutKeys::Relaxed,
+                Some(_) => PutKeys::Strict,
+            },
             gpu_written: false,
             order: TargetOrder::KEPT,
             packet_bytes: 128 << port.mtu,
