@@ -6,6 +6,7 @@
 mod calls;
 mod completion;
 mod context;
+mod ece;
 mod events;
 mod gid;
 mod library;
@@ -28,10 +29,11 @@ pub(crate) mod sys;
 
 pub(crate) use completion::{Channel, Completion, CompletionQueue};
 pub(crate) use context::{Context, DeviceLimits, PortAttributes, ProtectionDomain, device_names};
+pub(crate) use ece::Ece;
 pub(crate) use events::Event;
 pub(crate) use gid::Gid;
 pub(crate) use memory::{Access, MemoryRegion};
-pub(crate) use queue_pair::{ConnectAttributes, Ece, QueuePair, ReceiveSource};
+pub(crate) use queue_pair::{ConnectAttributes, QueuePair, ReceiveSource};
 pub(crate) use queue_sizes::QueueSizes;
 pub(crate) use receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
 /// The remote side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.

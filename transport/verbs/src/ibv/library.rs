@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use oxshmem_transport::{Error, Result};
 
-use super::queue_pair::Ece;
+use super::ece::Ece;
 use super::sys::{Functions, ibv_fork_status, ibv_mr, ibv_pd, ibv_qp, ibv_wr_opcode};
 use crate::limits::NAME;
 

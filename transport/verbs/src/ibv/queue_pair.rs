@@ -10,6 +10,7 @@ use oxshmem_transport::{Error, Result};
 use super::calls::{ibv_create_qp_ex, ibv_post_recv, ibv_post_send};
 use super::completion::CompletionQueue;
 use super::context::ProtectionDomain;
+use super::ece::Ece;
 use super::gid::Gid;
 use super::queue_sizes::QueueSizes;
 use super::receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
@@ -52,16 +53,6 @@ impl<'a> ReceiveSource<'a> {
             ReceiveSource::None | ReceiveSource::Own(_) => None,
         }
     }
-}
-
-/// Options of a connection beyond the specification, such as a better repetition of lost packets, on which devices of
-/// one vendor agree: `ibv_ece`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Ece {
-    pub(crate) vendor: u32,
-    pub(crate) options: u32,
-    pub(crate) comp_mask: u32,
 }
 
 /// One side of a reliable connection.
