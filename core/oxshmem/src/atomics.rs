@@ -412,6 +412,7 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[inline(never)]
     #[track_caller]
     fn atomic_slow<T: Word>(
         &self,

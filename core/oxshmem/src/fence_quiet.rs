@@ -53,6 +53,7 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[inline(never)]
     #[track_caller]
     fn fence_slow(&self) -> Result<()> {
         placed(|| Ok(self.worker.in_call("fence").fence_slow()?))
@@ -88,12 +89,20 @@ impl Context<'_> {
     /// }
     /// ```
     #[doc(alias("shmem_quiet", "nvshmem_quiet", "MPI_Win_flush_all"))]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn quiet(&self) -> Result<()> {
         if self.worker.try_quiet() {
             return Ok(());
         }
+        self.quiet_busy()
+    }
+
+    /// A quiet with operations in flight on lanes.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn quiet_busy(&self) -> Result<()> {
         let stored = self.worker.complete_stores();
         self.in_call("quiet").quiet_slow(None, stored)
     }

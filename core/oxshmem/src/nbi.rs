@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::place::placed;
 use crate::signal::first_elements;
 use crate::stats::counters::Kind;
-use crate::sym::Sym;
+use crate::sym::{ObjectStart, Sym};
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::ops::access_path::AccessPath;
 use oxshmem_engine::order::conflict::{Access, Type};
@@ -146,10 +146,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a readable source until a quiet has returned.
-        unsafe {
-            self.in_call("put_nbi")
-                .put_raw_slow(dst, source, len, pe, true)
-        }
+        unsafe { self.put_nbi_outlined(dst.start(), dst.len(), source, len, pe) }
     }
 
     /// Gets `len` elements without waiting for anything; completed by the next
@@ -184,6 +181,52 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a writable destination until a quiet has returned.
+        unsafe { self.get_nbi_outlined(destination, src.start(), src.len(), len, pe) }
+    }
+
+    /// The part of a put_nbi beyond the fast path, out of line, and with the object in parts: so the fast path keeps it in
+    /// registers.
+    ///
+    /// # Safety
+    ///
+    /// As of [`put_nbi`](Self::put_nbi).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn put_nbi_outlined<T: Pod>(
+        &self,
+        dst: ObjectStart,
+        room: usize,
+        source: *const T,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let dst = Sym::starting_at(dst, room);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.in_call("put_nbi")
+                .put_raw_slow(dst, source, len, pe, true)
+        }
+    }
+
+    /// The part of a get_nbi beyond the fast path, as [`put_nbi_outlined`](Self::put_nbi_outlined).
+    ///
+    /// # Safety
+    ///
+    /// As of [`get_nbi`](Self::get_nbi).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn get_nbi_outlined<T: Pod>(
+        &self,
+        destination: *mut T,
+        src: ObjectStart,
+        room: usize,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let src = Sym::starting_at(src, room);
+        // SAFETY: the caller's promise.
         unsafe {
             self.in_call("get_nbi")
                 .get_raw_slow(destination, src, len, pe, true)

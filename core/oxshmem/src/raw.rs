@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::place::placed;
 use crate::signal::SignalUpdate;
 use crate::stats::counters::Kind;
-use crate::sym::Sym;
+use crate::sym::{ObjectStart, Sym};
 
 impl Context<'_> {
     /// [`put`](Self::put) of as many elements as `dst` has.
@@ -33,10 +33,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a readable source.
-        unsafe {
-            self.in_call("put")
-                .put_raw_slow(dst, source, dst.len(), pe, false)
-        }
+        unsafe { self.put_raw_outlined(dst.start(), dst.len(), source, pe) }
     }
 
     /// [`get`](Self::get) of as many elements as `src` has.
@@ -59,9 +56,53 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller promises a writable destination.
+        unsafe { self.get_raw_outlined(destination, src.start(), src.len(), pe) }
+    }
+
+    /// [`put_raw_slow`](Self::put_raw_slow) of the whole object, out of line, and with the object in parts: so the fast path
+    /// keeps it in registers.
+    ///
+    /// # Safety
+    ///
+    /// As of [`put_raw_slow`](Self::put_raw_slow).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn put_raw_outlined<T: Pod>(
+        &self,
+        dst: ObjectStart,
+        len: usize,
+        source: *const T,
+        pe: usize,
+    ) -> Result<()> {
+        let dst = Sym::starting_at(dst, len);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.in_call("put")
+                .put_raw_slow(dst, source, len, pe, false)
+        }
+    }
+
+    /// [`get_raw_slow`](Self::get_raw_slow), as [`put_raw_outlined`](Self::put_raw_outlined).
+    ///
+    /// # Safety
+    ///
+    /// As of [`get_raw_slow`](Self::get_raw_slow).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn get_raw_outlined<T: Pod>(
+        &self,
+        destination: *mut T,
+        src: ObjectStart,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let src = Sym::starting_at(src, len);
+        // SAFETY: the caller's promise.
         unsafe {
             self.in_call("get")
-                .get_raw_slow(destination, src, src.len(), pe, false)
+                .get_raw_slow(destination, src, len, pe, false)
         }
     }
 

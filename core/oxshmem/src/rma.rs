@@ -69,7 +69,7 @@ impl Context<'_> {
             self.worker.peers.note_store(pe);
             return Ok(());
         }
-        self.put_slow(call, dst, source, pe)
+        self.put_slow(call, dst.start(), dst.len(), source, pe)
     }
 
     /// Gets the start of `src` on PE `pe` into all of `destination`. Returns when the data is there
@@ -121,7 +121,7 @@ impl Context<'_> {
             self.worker.order_read(span);
             return Ok(());
         }
-        self.get_slow(call, destination, src, pe)
+        self.get_slow(call, destination, src.start(), src.len(), pe)
     }
 
     /// Puts one value into the first element of `dst` on PE `pe`: `world.p(x.at(3)?, 7, pe)?`.
@@ -379,8 +379,7 @@ impl Context<'_> {
         value: T,
         pe: usize,
     ) -> Result<()> {
-        let dst = Sym::starting_at(dst, len);
-        self.put_slow(call, dst, std::slice::from_ref(&value), pe)
+        self.put_slow(call, dst, len, std::slice::from_ref(&value), pe)
     }
 
     // Takes the object's start, as `p_slow`.
@@ -389,20 +388,24 @@ impl Context<'_> {
     #[track_caller]
     fn g_slow<T: Pod>(&self, src: ObjectStart, len: usize, pe: usize) -> Result<T> {
         let mut value = [T::zeroed()];
-        self.get_slow("g", &mut value, Sym::starting_at(src, len), pe)?;
+        self.get_slow("g", &mut value, src, len, pe)?;
         let [value] = value;
         Ok(value)
     }
 
+    // Out of line, and the object in parts, as `p_slow`.
     #[cold]
+    #[inline(never)]
     #[track_caller]
     fn put_slow<T: Pod>(
         &self,
         call: &'static str,
-        dst: Sym<T>,
+        dst: ObjectStart,
+        len: usize,
         source: &[T],
         pe: usize,
     ) -> Result<()> {
+        let dst = Sym::starting_at(dst, len);
         // SAFETY: `source` is borrowed for the call.
         unsafe {
             self.in_call(call)
@@ -410,15 +413,19 @@ impl Context<'_> {
         }
     }
 
+    // As `put_slow`.
     #[cold]
+    #[inline(never)]
     #[track_caller]
     fn get_slow<T: Pod>(
         &self,
         call: &'static str,
         destination: &mut [T],
-        src: Sym<T>,
+        src: ObjectStart,
+        len: usize,
         pe: usize,
     ) -> Result<()> {
+        let src = Sym::starting_at(src, len);
         let (into, len) = (destination.as_mut_ptr(), destination.len());
         // SAFETY: `destination` is borrowed for the call, and any bytes are a `T: Pod`.
         unsafe { self.in_call(call).get_raw_slow(into, src, len, pe, false) }

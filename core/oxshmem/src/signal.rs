@@ -71,6 +71,7 @@ impl Context<'_> {
     ///
     /// As of [`put_signal_raw`](Self::put_signal_raw).
     #[cold]
+    #[inline(never)]
     #[track_caller]
     pub(crate) unsafe fn put_signal_slow<T: Pod>(
         &self,
