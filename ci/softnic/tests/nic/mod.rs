@@ -443,3 +443,25 @@ pub fn pair(nic: &'static Nic, names: [&str; 2], shape: Shape) -> [End; 2] {
     ends[1].connect(&ends[0], 10, 3, 3);
     ends
 }
+
+/// Has keys refuse requests that they do not allow, each between new ends. The sender learns of it, and its next request is
+/// flushed. `then` goes on with the ends and that next request.
+pub fn refuse(ends: impl Fn() -> [End; 2], then: impl Fn(&End, &End, Post)) {
+    for (opcode, word, len, spoil) in [
+        (WRITE, 0, 8, 1),
+        (READ, SHAPE.words - 1, 16, 0),
+        (ADD, 0, 8, 1),
+        (WRITE, SHAPE.words - 500, 8_000, 0),
+    ] {
+        let [one, other] = ends();
+        let mut bad = request(opcode, &other, word, len);
+        bad.rkey ^= spoil;
+        let mut after = request(WRITE, &other, 0, 8);
+        after.id = 2;
+        one.post(&[bad, after]);
+        one.fail(1, ibv_wc_status::IBV_WC_REM_ACCESS_ERR);
+        one.fail(2, ibv_wc_status::IBV_WC_WR_FLUSH_ERR);
+        then(&one, &other, after);
+        assert_eq!(other.load(0), 0);
+    }
+}
