@@ -268,40 +268,39 @@ fn write(
         for (index, word) in block.iter_mut().enumerate() {
             *word = value(round, index);
         }
-        match method {
-            Method::SignalSet => {
-                world.put_signal(place, &block, flag, round, SignalOp::Set, to)?;
-                continue;
-            }
-            Method::SignalAdd => {
-                world.put_signal(place, &block, memory.count, 1, SignalOp::Add, to)?;
-                continue;
-            }
-            _ => world.put(place, &block, to)?,
-        }
+        let put_and_fence = || {
+            world.put(place, &block, to)?;
+            world.fence()
+        };
         match method {
             Method::Put => {
-                world.fence()?;
+                put_and_fence()?;
                 world.p(flag, round, to)?;
             }
             Method::Add => {
-                world.fence()?;
+                put_and_fence()?;
                 world.add(memory.count, 1, to)?;
             }
             Method::FetchAdd => {
-                world.fence()?;
+                put_and_fence()?;
                 let before = world.fetch_add(memory.count, 1, to)?;
                 if before != round - 1 {
                     faults.add(round, Faults::FETCHED, before);
                 }
             }
+            Method::SignalSet => {
+                world.put_signal(place, &block, flag, round, SignalOp::Set, to)?;
+            }
+            Method::SignalAdd => {
+                world.put_signal(place, &block, memory.count, 1, SignalOp::Add, to)?;
+            }
             Method::Get => {
+                world.put(place, &block, to)?;
                 world.quiet()?;
                 block.fill(0);
                 world.get(&mut block, place, to)?;
                 check(&block, round, faults);
             }
-            Method::SignalSet | Method::SignalAdd => {}
         }
     }
     Ok(())
