@@ -1,15 +1,17 @@
 //! Writes the bindings that are checked in: `ci/bindings`. With `--print`, to the standard output.
 
 use anyhow::{Context, Result};
-use oxshmem_references::{CHECKED_IN, verbs};
+use oxshmem_references::{CHECKED_IN, FABRIC_CHECKED_IN, libfabric, verbs};
 
 fn main() -> Result<()> {
-    let made = verbs()?;
+    let made = [(CHECKED_IN, verbs()?), (FABRIC_CHECKED_IN, libfabric()?)];
     match std::env::args().nth(1).as_deref() {
-        Some("--print") => print!("{made}"),
+        Some("--print") => made.iter().for_each(|(_, made)| print!("{made}")),
         Some(other) => anyhow::bail!("{other} is no option; there is --print"),
         None => {
-            std::fs::write(CHECKED_IN, made).with_context(|| format!("writing {CHECKED_IN}"))?
+            for (file, made) in made {
+                std::fs::write(file, made).with_context(|| format!("writing {file}"))?;
+            }
         }
     }
     Ok(())

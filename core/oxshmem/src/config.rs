@@ -131,7 +131,7 @@ variables! {
 #[must_use]
 pub fn variables() -> Vec<Variable> {
     let mut all = VARIABLES.to_vec();
-    all.extend_from_slice(registry::variables());
+    all.extend(registry::variables());
     all
 }
 

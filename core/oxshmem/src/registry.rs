@@ -18,6 +18,8 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
         Arc::new(oxshmem_loopback::Loopback::new()),
         #[cfg(feature = "verbs")]
         Arc::new(oxshmem_verbs::Verbs::new()),
+        #[cfg(feature = "ofi")]
+        Arc::new(oxshmem_ofi::Ofi::new()),
     ]
 }
 
@@ -38,11 +40,14 @@ pub(crate) fn give_to_nics(context: &oxshmem_cuda::Context, all: &mut [Arc<dyn T
 }
 
 /// The environment variables that transports of this build read themselves.
-pub(crate) fn variables() -> &'static [Variable] {
-    #[cfg(not(feature = "verbs"))]
-    return &[];
-    #[cfg(feature = "verbs")]
-    oxshmem_verbs::VARIABLES
+pub(crate) fn variables() -> impl Iterator<Item = Variable> {
+    let tables: &[&[Variable]] = &[
+        #[cfg(feature = "verbs")]
+        oxshmem_verbs::VARIABLES,
+        #[cfg(feature = "ofi")]
+        oxshmem_ofi::VARIABLES,
+    ];
+    tables.concat().into_iter()
 }
 
 /// A transport that wraps another, by name. It is used only where it is asked for.

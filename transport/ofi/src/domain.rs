@@ -1,0 +1,371 @@
+//! The domain: one PE's endpoint, memory and peers.
+
+use std::any::Any;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use oxshmem_transport::{
+    Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion, Memory,
+    MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers, RemoteRegion,
+    Result,
+};
+
+use crate::driver::Driver;
+use crate::fabric::endpoint::Endpoint;
+use crate::fabric::info::Info;
+use crate::facts::{Facts, bits};
+use crate::inbox::OfiInbox;
+use crate::lane::OfiLane;
+use crate::limits::NAME;
+use crate::plan::{Plan, capabilities, explain};
+use crate::random::random;
+use crate::region::OwnRegion;
+use crate::send::OWN;
+use crate::shared::Shared;
+use crate::state::{State, Ways};
+use crate::wire::{Address, Key};
+
+/// One PE's opened interface.
+#[derive(Debug)]
+pub(crate) struct OfiDomain {
+    // Ends first.
+    _driver: Driver,
+    shared: Arc<Shared>,
+    facts: Facts,
+    plan: Plan,
+    capabilities: Arc<Capabilities>,
+    address: Address,
+    numbers: RegionNumbers,
+    me: Pe,
+}
+
+impl OfiDomain {
+    pub(crate) fn open(info: &Info, plan: Plan, job: Job) -> Result<OfiDomain> {
+        let facts = info.facts().clone();
+        let endpoint = Endpoint::open(info)?;
+        let nonce = random()?;
+        let address = Address {
+            pe: job.me.0,
+            nonce,
+            provider: facts.provider.clone(),
+            protocol: facts.protocol,
+            format: facts.address_format,
+            is_local: facts.is_on_this_host_only(),
+            name: endpoint.name()?,
+        };
+        let ways = Ways {
+            puts: plan.puts,
+            local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
+            longest: facts.longest,
+        };
+        let me = job.me;
+        let state = State::new(job, nonce, ways, endpoint);
+        state.check()?;
+        let shared = Arc::new(Shared::new(state)?);
+        Ok(OfiDomain {
+            _driver: Driver::start(&shared)?,
+            capabilities: Arc::new(capabilities(&facts, &plan)),
+            shared,
+            facts,
+            plan,
+            address,
+            numbers: RegionNumbers::default(),
+            me,
+        })
+    }
+
+    /// The address of a peer that can be reached, or the reason why it cannot.
+    fn judge(&self, peer: &Peer) -> Result<Address, String> {
+        let Some(bytes) = &peer.address else {
+            return Err("it has no ofi transport open; `oxshmem info` on its host says why".into());
+        };
+        let theirs = Address::from_bytes(bytes).map_err(|why| format!("its address: {why}"))?;
+        let ours = &self.address;
+        if theirs.pe != peer.pe.0 {
+            return Err(format!("its address is PE {}'s", theirs.pe));
+        }
+        if (&theirs.provider, theirs.protocol) != (&ours.provider, ours.protocol) {
+            return Err(format!(
+                "it uses libfabric's provider {}, and this PE {}: set OXSHMEM_OFI_PROVIDER to one that all hosts have",
+                theirs.provider, ours.provider
+            ));
+        }
+        if theirs.format != ours.format || theirs.name.len() != ours.name.len() {
+            return Err(
+                "its address is of another kind than this PE's (IPv4 and IPv6?): name interfaces of one kind by \
+                 OXSHMEM_OFI_INTERFACE"
+                    .into(),
+            );
+        }
+        let elsewhere = peer.pe != self.me && peer.host != self.shared.lock().job.host;
+        if elsewhere && (theirs.is_local || ours.is_local) {
+            return Err(
+                "its interface or this PE's is reached from its own host only: name another by OXSHMEM_OFI_INTERFACE"
+                    .into(),
+            );
+        }
+        Ok(theirs)
+    }
+
+    /// Takes a peer's address, for operations to it.
+    fn learn(&self, theirs: &Address) {
+        let mut state = self.shared.lock();
+        if let Some(peer) = state.peer(theirs.pe).filter(|peer| peer.address.is_none()) {
+            peer.known = Some((theirs.name.clone(), theirs.nonce));
+        }
+    }
+
+    /// Registers bytes, by a key of this side's choice where the provider leaves it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Endpoint::register`].
+    unsafe fn register_bytes(
+        &self,
+        state: &State,
+        addr: *const u8,
+        len: usize,
+        access: u64,
+    ) -> Result<crate::fabric::memory::MemoryRegion> {
+        let Some(endpoint) = &state.endpoint else {
+            return Err(Error::Closed { transport: NAME });
+        };
+        let mask = match self.facts.mr_key_size {
+            bytes @ 1..8 => (1 << (8 * bytes)) - 1,
+            _ => u64::MAX,
+        };
+        let chosen = self.facts.mr_mode & bits::MR_PROV_KEY == 0;
+        // A key that is taken is refused: rare where keys are long.
+        let mut tries = 8;
+        loop {
+            // A key that nobody guesses.
+            let key = if chosen { random()? & mask } else { 0 };
+            // SAFETY: the caller's promise.
+            match unsafe { endpoint.register(addr, len, access, key) } {
+                Err(_) if chosen && tries > 0 => tries -= 1,
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Domain for OfiDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        (kind == MemoryKind::Host).then_some(self.plan.guarantees)
+    }
+
+    fn explain(&self, peer: &Peer) -> Option<String> {
+        self.judge(peer).ok()?;
+        Some(explain(&self.facts, &self.plan))
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.address.to_bytes()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match (kind, self.judge(peer)) {
+            (_, Err(why)) => Reach::None(why),
+            (MemoryKind::Host, Ok(theirs)) => {
+                self.learn(&theirs);
+                Reach::Remote
+            }
+            (other, Ok(_)) => {
+                Reach::None(format!("{other} memory is not registered with libfabric"))
+            }
+        }
+    }
+
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        if memory.kind() != MemoryKind::Host {
+            return Err(Error::Memory {
+                transport: NAME,
+                kind: memory.kind(),
+                why: "libfabric is given host memory only".into(),
+            });
+        }
+        let number = self.numbers.claim(NAME, id, memory)?;
+        let access = bits::REMOTE_READ | bits::REMOTE_WRITE | bits::READ | bits::WRITE;
+        let base = memory.base().as_ptr();
+        let mut state = self.shared.lock();
+        // SAFETY: the memory's owner, which the region holds, keeps the bytes mapped; the state drops registrations
+        // before the endpoint.
+        let registration = unsafe { self.register_bytes(&state, base, memory.len(), access)? };
+        let virtual_addresses = self.facts.mr_mode & bits::MR_VIRT_ADDR != 0;
+        let key = Key {
+            pe: self.me.0,
+            region: id.0,
+            len: memory.len() as u64,
+            base: if virtual_addresses {
+                base.addr() as u64
+            } else {
+                0
+            },
+            key: registration.key(),
+            phase: (base.addr() % 8) as u8,
+        };
+        let region = OwnRegion {
+            registration: Some(registration),
+            memory: memory.clone(),
+        };
+        state.regions.0.insert(id.0, region);
+        drop(state);
+        Ok(Box::new(OfiRegion {
+            number,
+            key: key.to_bytes(),
+            shared: Arc::clone(&self.shared),
+        }))
+    }
+
+    unsafe fn register_local(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        let mut state = self.shared.lock();
+        let number = state.next_local;
+        state.next_local += 1;
+        if self.facts.mr_mode & bits::MR_LOCAL != 0 {
+            let access = bits::SEND | bits::WRITE | if written { bits::READ } else { 0 };
+            // SAFETY: the bytes stay mapped, by the caller's promise; the state drops registrations before the endpoint.
+            let registration = unsafe { self.register_bytes(&state, addr, len, access)? };
+            state.locals.insert(number, registration);
+        }
+        drop(state);
+        Ok(Box::new(OfiLocalRegion {
+            number,
+            shared: Arc::clone(&self.shared),
+        }))
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        _: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let bad = |why: String| Error::BadPeerData {
+            transport: NAME,
+            what: "the key of a region",
+            pe: peer.pe,
+            why,
+        };
+        let key = Key::from_bytes(key).map_err(|why| bad(why.into()))?;
+        if (key.pe, key.region) != (peer.pe.0, region.0) {
+            return Err(bad(format!(
+                "it is of region {} of PE {}, not of region {}",
+                key.region, key.pe, region.0
+            )));
+        }
+        let len = usize::try_from(key.len).map_err(|_| bad("it is too long".into()))?;
+        if let Ok(theirs) = self.judge(peer) {
+            self.learn(&theirs);
+        }
+        let mut state = self.shared.lock();
+        let Some(known) = state.peer(peer.pe.0) else {
+            return Err(bad(format!("the job has {} PEs", state.job.size)));
+        };
+        known.regions.insert(region.0, key);
+        Ok(Arc::new(OfiRemoteRegion { len }))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        Ok(Box::new(OfiLane::new(&self.shared, &self.capabilities)?))
+    }
+
+    fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        Ok(Box::new(OfiInbox::open(&self.shared)?))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        let mut state = self.shared.lock();
+        if let Some(peer) = state.peer(pe.0) {
+            peer.lost = true;
+            state.cancel(pe.0);
+        }
+    }
+
+    fn shutdown(&self) {
+        self.shared.lock().closed = true;
+        self.shared.wake_inbox();
+    }
+}
+
+/// A region of this PE. Dropping it ends the registration.
+#[derive(Debug)]
+struct OfiRegion {
+    number: RegionNumber,
+    key: Vec<u8>,
+    shared: Arc<Shared>,
+}
+
+impl Region for OfiRegion {
+    fn id(&self) -> RegionId {
+        self.number.id()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn local_key(&self) -> LocalKey {
+        LocalKey(u64::from(self.number.id().0) | OWN)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl Drop for OfiRegion {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.regions.0.remove(&self.number.id().0);
+    }
+}
+
+/// Memory registered for the local side alone.
+#[derive(Debug)]
+struct OfiLocalRegion {
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+impl LocalRegion for OfiLocalRegion {
+    fn key(&self) -> LocalKey {
+        LocalKey(self.number)
+    }
+}
+
+impl Drop for OfiLocalRegion {
+    fn drop(&mut self) {
+        self.shared.lock().locals.remove(&self.number);
+    }
+}
+
+/// A peer's region, which is reached by a lane.
+#[derive(Debug)]
+struct OfiRemoteRegion {
+    len: usize,
+}
+
+impl RemoteRegion for OfiRemoteRegion {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(())
+    }
+}

@@ -1,0 +1,153 @@
+//! The ends of operations, and everything that follows from them.
+
+use crate::fabric::endpoint::Event;
+use crate::receive::{News, Receiver};
+use crate::state::{EntryId, Flight, State};
+
+/// Polls of the completion queue in one call.
+const POLLS: usize = 8;
+
+impl State {
+    /// Does a bounded amount of work: takes ends of operations and messages, and sends what waits. Gives whether there
+    /// was any.
+    pub(crate) fn drive(&mut self) -> bool {
+        let mut events = Vec::new();
+        let mut worked = false;
+        self.is_blocked = false;
+        for _ in 0..POLLS {
+            let Some(endpoint) = &mut self.endpoint else {
+                return false;
+            };
+            if let Err(error) = endpoint.poll(&mut events) {
+                self.collapse(error.to_string());
+                return true;
+            }
+            if events.is_empty() {
+                break;
+            }
+            worked = true;
+            for event in events.drain(..) {
+                self.end(event);
+            }
+            self.lend();
+        }
+        self.lend();
+        self.pay();
+        self.pump();
+        worked
+    }
+
+    /// The end of a slot's operation.
+    fn end(&mut self, event: Event) {
+        let slot = event.slot;
+        let why = event.error.map(|code| self.explain(code));
+        match self.take_flight(slot) {
+            Flight::Idle => {}
+            Flight::Receive => {
+                match why {
+                    None => self.receive(event),
+                    Some(why) => tracing::debug!("a receive ended: {why}"),
+                }
+                self.unlent.push(slot);
+            }
+            Flight::Send { pe } => {
+                self.free_slot(pe, slot);
+                self.ended_with(pe, why);
+            }
+            Flight::Write { of } => {
+                self.free_slot(of.pe, slot);
+                self.part_ended(of, why);
+            }
+            Flight::Read { of, into } => {
+                let alive = why.is_none() && self.entry(of).is_some();
+                if let Some(endpoint) = self.endpoint.as_mut().filter(|_| alive) {
+                    let bytes = endpoint.bytes(slot);
+                    let len = into.len.min(bytes.len());
+                    // SAFETY: the entry lives, so its poster keeps the destination writable; the buffer is this
+                    // process's.
+                    unsafe { oxshmem_heap::copy::copy(into.addr, bytes.as_ptr(), len) };
+                }
+                self.free_slot(of.pe, slot);
+                self.part_ended(of, why);
+            }
+            Flight::InPlace { of } => {
+                self.free_bare.push(slot);
+                let lane = self.lanes.get_mut(&of.lane);
+                if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+                    stream.in_place = stream.in_place.saturating_sub(1);
+                }
+                self.part_ended(of, why);
+            }
+        }
+    }
+
+    fn explain(&self, code: i32) -> String {
+        let endpoint = self.endpoint.as_ref();
+        endpoint.map_or_else(
+            || format!("error {code}"),
+            |endpoint| endpoint.library().explain(code),
+        )
+    }
+
+    fn ended_with(&mut self, pe: u32, why: Option<String>) {
+        if let Some(why) = why {
+            self.fail_peer(pe, why);
+        }
+    }
+
+    fn part_ended(&mut self, of: EntryId, why: Option<String>) {
+        if why.is_some() {
+            return self.ended_with(of.pe, why);
+        }
+        if let Some(entry) = self.entry(of) {
+            entry.parts = entry.parts.saturating_sub(1);
+        }
+        self.settle(of.pe);
+    }
+
+    /// Serves a message.
+    fn receive(&mut self, event: Event) {
+        let Some(endpoint) = &mut self.endpoint else {
+            return;
+        };
+        let bytes = endpoint.bytes(event.slot);
+        let len = event.len.min(bytes.len());
+        let mut receiver = Receiver {
+            nonce: self.nonce,
+            peers: &mut self.peers,
+            lanes: &self.lanes,
+            regions: &self.regions,
+            inbox: &mut self.inbox,
+        };
+        match receiver.receive(&bytes[..len]) {
+            News::Owed(pe) => {
+                if let Some(peer) = self.peer(pe) {
+                    peer.owes_acknowledgement = true;
+                }
+                self.owe(pe);
+            }
+            News::Served(pe) => self.settle(pe),
+            News::Nothing => {}
+            News::Strange => {
+                tracing::warn!("ofi: a message of {len} bytes was ignored: it makes no sense here")
+            }
+        }
+    }
+
+    /// Whether nothing of this side is under way to PEs that live.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let of_peer = |pe: u32| {
+            self.peers
+                .get(pe as usize)
+                .is_some_and(|peer| !peer.is_gone())
+        };
+        let under_way = self.flights.iter().any(|flight| match flight {
+            Flight::Idle | Flight::Receive => false,
+            Flight::Send { pe } => of_peer(*pe),
+            Flight::Write { of } | Flight::Read { of, .. } | Flight::InPlace { of } => {
+                of_peer(of.pe)
+            }
+        });
+        !under_way && self.due.is_empty() && self.listed.is_empty()
+    }
+}

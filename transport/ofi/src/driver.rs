@@ -1,0 +1,138 @@
+//! The thread that drives the provider while this PE computes: providers move data only inside calls of them, and
+//! messages are served by a CPU. It sleeps while nothing happens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::{Error, Result};
+
+use crate::limits::NAME;
+use crate::shared::Shared;
+
+/// The running thread.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+/// Bytes of its stack; the provider runs on it.
+const STACK: usize = 512 << 10;
+/// The longest sleep while nothing waits to be sent, in case a wake is lost.
+const LONG: i32 = 200;
+/// The longest sleep while the provider has no room for something, in ms.
+const SHORT: i32 = 1;
+/// The pause while lanes drive the provider themselves.
+const PAUSE: Duration = Duration::from_micros(200);
+/// Sleeps between polls of a provider that has no descriptor: the first, and the longest.
+const FIRST_NAP: Duration = Duration::from_micros(20);
+const LAST_NAP: Duration = Duration::from_millis(1);
+/// The longest wait for the last messages to leave, at the end.
+const LINGER: Duration = Duration::from_secs(1);
+
+impl Driver {
+    pub(crate) fn start(shared: &Arc<Shared>) -> Result<Driver> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (of_thread, stopped) = (Arc::clone(shared), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("oxshmem-ofi".into())
+            .stack_size(STACK)
+            .spawn(move || run(&of_thread, &stopped))
+            .map_err(|source| Error::Os {
+                transport: NAME,
+                call: "starting the thread that moves data".into(),
+                source,
+            })?;
+        Ok(Driver {
+            thread: Some(thread),
+            stop,
+            shared: Arc::clone(shared),
+        })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        // Others may wait for the last acknowledgements.
+        let since = Instant::now();
+        loop {
+            let mut state = self.shared.lock();
+            let worked = self.shared.drive(&mut state);
+            let done = state.failed.is_some() || (!worked && state.is_quiet());
+            drop(state);
+            if done || since.elapsed() > LINGER {
+                return;
+            }
+            std::thread::sleep(FIRST_NAP);
+        }
+    }
+}
+
+fn run(shared: &Shared, stop: &AtomicBool) {
+    let mut attended = 0;
+    let mut nap = FIRST_NAP;
+    while !stop.load(Ordering::Acquire) {
+        let now = shared.attended.load(Ordering::Relaxed);
+        if now != attended {
+            attended = now;
+            std::thread::sleep(PAUSE);
+        }
+        let mut state = shared.lock();
+        if shared.drive(&mut state) {
+            nap = FIRST_NAP;
+            drop(state);
+            // Others that want the lock get it.
+            std::thread::yield_now();
+            continue;
+        }
+        let Some(endpoint) = &state.endpoint else {
+            // It has failed: nothing more moves.
+            drop(state);
+            sleep(shared, None, LONG);
+            continue;
+        };
+        let has_more = !state.listed.is_empty() || !state.due.is_empty();
+        let longest = if has_more { SHORT } else { LONG };
+        match endpoint.wait_descriptor() {
+            Some(fd) if endpoint.may_sleep() => {
+                shared.asleep.store(true, Ordering::Release);
+                drop(state);
+                sleep(shared, Some(fd), longest);
+                shared.asleep.store(false, Ordering::Release);
+            }
+            Some(_) => {
+                drop(state);
+                std::thread::yield_now();
+            }
+            None => {
+                drop(state);
+                std::thread::sleep(nap);
+                nap = (2 * nap).min(LAST_NAP);
+            }
+        }
+    }
+}
+
+/// Sleeps until a descriptor is readable, or the thread is woken, at most `timeout` ms.
+fn sleep(shared: &Shared, fd: Option<i32>, timeout: i32) {
+    let poll = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // One that is negative is ignored.
+    let mut fds = [poll(shared.wake_descriptor()), poll(fd.unwrap_or(-1))];
+    // SAFETY: two entries; a descriptor that was closed meanwhile is an event.
+    unsafe { libc::poll(fds.as_mut_ptr(), 2, timeout) };
+    let mut count = [0_u8; 8];
+    // SAFETY: an open descriptor that does not block, and 8 bytes.
+    let _ = unsafe { libc::read(shared.wake_descriptor(), count.as_mut_ptr().cast(), 8) };
+}

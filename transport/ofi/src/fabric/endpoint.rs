@@ -1,0 +1,526 @@
+//! An endpoint without connections, with its address vector and its completion queue.
+
+use std::ffi::c_void;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use oxshmem_transport::Result;
+
+use super::info::Info;
+use super::library::Library;
+use super::memory::{MemoryRegion, Registration};
+use super::open::{OpenDomain, close};
+use super::slots::{BUFFER, SlotId, Slots};
+use super::sys;
+use crate::facts::bits;
+
+/// Slots that send, or carry the data of a short write or read.
+pub(crate) const SENDS: u32 = 80;
+/// Slots that receive.
+pub(crate) const RECEIVES: u32 = 64;
+/// Slots without a buffer, of operations on memory in place.
+pub(crate) const BARE: u32 = 64;
+
+/// A peer's address in the vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerAddress(u64);
+
+/// A place in a peer's memory, as the provider names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RemotePlace {
+    pub addr: u64,
+    pub key: u64,
+}
+
+/// Memory of this side, in place: with the descriptor of its registration, where the provider wants one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalPlace {
+    pub addr: *mut u8,
+    pub len: usize,
+    pub descriptor: *mut c_void,
+}
+
+/// The end of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub slot: SlotId,
+    /// Bytes received.
+    pub len: usize,
+    /// The provider's error number, if it failed.
+    pub error: Option<i32>,
+}
+
+/// Whether the provider has taken an operation; if not, it has no room for it now.
+pub(crate) type Taken = bool;
+
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    ep: *mut sys::fid_ep,
+    av: *mut sys::fid_av,
+    cq: *mut sys::fid_cq,
+    wait: Option<RawFd>,
+    binds_memory: bool,
+    /// The registration of the slots, where the provider wants local keys.
+    slot_memory: Option<MemoryRegion>,
+    slots: Slots,
+    domain: Arc<OpenDomain>,
+}
+
+// SAFETY: as for `OpenDomain`.
+unsafe impl Send for Endpoint {}
+
+/// The result of a call that returns 0 or a negative error number.
+fn check(library: &Library, call: &str, code: i32) -> Result<()> {
+    match code {
+        0 => Ok(()),
+        code => Err(library.failed(call, code as isize)),
+    }
+}
+
+const MISSING: i32 = -(sys::FI_ENOSYS as i32);
+
+impl Endpoint {
+    /// Opens an endpoint, enabled.
+    pub(crate) fn open(info: &Info) -> Result<Endpoint> {
+        let domain = OpenDomain::open(info)?;
+        let library = domain.library();
+        let (cq, wait) = open_queue(&domain)?;
+        let mut endpoint = Endpoint {
+            ep: std::ptr::null_mut(),
+            av: std::ptr::null_mut(),
+            cq,
+            wait,
+            binds_memory: info.facts().mr_mode & bits::MR_ENDPOINT != 0,
+            slot_memory: None,
+            slots: Slots::new(SENDS + RECEIVES, BARE),
+            domain,
+        };
+        let open = endpoint.domain.domain();
+        // SAFETY: zero is a value of every field.
+        let mut attributes: sys::fi_av_attr = unsafe { std::mem::zeroed() };
+        attributes.type_ = sys::fi_av_type::FI_AV_TABLE;
+        // SAFETY: the domain is open; the attributes live during the call.
+        let code = unsafe {
+            let ops = (*open).ops;
+            let attributes = &raw mut attributes;
+            let av = &raw mut endpoint.av;
+            (*ops)
+                .av_open
+                .map_or(MISSING, |f| f(open, attributes, av, std::ptr::null_mut()))
+        };
+        check(library, "fi_av_open", code)?;
+        // SAFETY: the domain is open; the description lives during the call.
+        let code = unsafe {
+            let ops = (*open).ops;
+            let ep = &raw mut endpoint.ep;
+            (*ops)
+                .endpoint
+                .map_or(MISSING, |f| f(open, info.raw(), ep, std::ptr::null_mut()))
+        };
+        check(library, "fi_endpoint", code)?;
+        endpoint.bind_and_enable()?;
+        if info.facts().mr_mode & bits::MR_LOCAL != 0 {
+            let (at, len) = endpoint.slots.memory();
+            let access = bits::SEND | bits::RECV | bits::READ | bits::WRITE;
+            // SAFETY: the slots own the memory, and are dropped after their registration.
+            endpoint.slot_memory = Some(unsafe { endpoint.register(at, len, access, 0)? });
+        }
+        Ok(endpoint)
+    }
+
+    fn bind_and_enable(&mut self) -> Result<()> {
+        let library = self.domain.library();
+        let both = bits::TRANSMIT | bits::RECV;
+        // SAFETY: all three are open.
+        let (av, cq) = unsafe { (&raw mut (*self.av).fid, &raw mut (*self.cq).fid) };
+        for (what, fid, flags) in [("vector", av, 0), ("queue", cq, both)] {
+            // SAFETY: both objects are open.
+            let code = unsafe {
+                let own = &raw mut (*self.ep).fid;
+                (*(*own).ops)
+                    .bind
+                    .map_or(MISSING, |bind| bind(own, fid, flags))
+            };
+            check(library, &format!("fi_ep_bind of the {what}"), code)?;
+        }
+        // SAFETY: the endpoint is open.
+        let code = unsafe {
+            let own = &raw mut (*self.ep).fid;
+            let enable = sys::_bindgen_ty_7::FI_ENABLE as i32;
+            let control = (*(*own).ops).control;
+            control.map_or(MISSING, |control| {
+                control(own, enable, std::ptr::null_mut())
+            })
+        };
+        check(library, "fi_enable", code)
+    }
+
+    /// Its address, for peers.
+    pub(crate) fn name(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0_u8; 256];
+        let mut len = bytes.len();
+        // SAFETY: the endpoint is open; `len` says how much room there is.
+        let code = unsafe {
+            let fid = &raw mut (*self.ep).fid;
+            let name = (*(*self.ep).cm).getname;
+            name.map_or(MISSING, |f| f(fid, bytes.as_mut_ptr().cast(), &raw mut len))
+        };
+        check(self.domain.library(), "fi_getname", code)?;
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+
+    /// Adds a peer's address, which has the same format as this side's.
+    pub(crate) fn insert(&mut self, name: &[u8]) -> Result<PeerAddress> {
+        let mut address = u64::MAX;
+        // SAFETY: the vector is open. `name` has this side's length, which the caller has checked, and so all bytes of
+        // an address of this format.
+        let count = unsafe {
+            let at = name.as_ptr().cast();
+            let insert = (*(*self.av).ops).insert;
+            let to = &raw mut address;
+            insert.map_or(MISSING, |f| f(self.av, at, 1, to, 0, std::ptr::null_mut()))
+        };
+        if count == 1 {
+            return Ok(PeerAddress(address));
+        }
+        let library = self.domain.library();
+        let code = if count < 0 {
+            count
+        } else {
+            -(sys::FI_EINVAL as i32)
+        };
+        Err(library.failed("fi_av_insert", code as isize))
+    }
+
+    /// Registers memory.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives, and it is dropped before the endpoint.
+    pub(crate) unsafe fn register(
+        &self,
+        addr: *const u8,
+        len: usize,
+        access: u64,
+        key: u64,
+    ) -> Result<MemoryRegion> {
+        let how = Registration {
+            key,
+            access,
+            endpoint: self.binds_memory.then_some(self.ep),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { MemoryRegion::new(&self.domain, addr, len, how) }
+    }
+
+    /// The bytes of an idle slot's buffer.
+    pub(crate) fn bytes(&mut self, slot: SlotId) -> &mut [u8] {
+        self.slots.bytes(slot)
+    }
+
+    fn own_descriptor(&self) -> *mut c_void {
+        let memory = self.slot_memory.as_ref();
+        memory.map_or(std::ptr::null_mut(), MemoryRegion::descriptor)
+    }
+
+    /// Marks a slot as busy, and posts: `post` gets its context. A slot whose operation is not taken is idle again.
+    fn post(
+        &mut self,
+        call: &str,
+        slot: SlotId,
+        post: impl FnOnce(*mut sys::fid_ep, *mut c_void) -> isize,
+    ) -> Result<Taken> {
+        let library = self.domain.library();
+        let Some(context) = self
+            .slots
+            .context(slot)
+            .filter(|_| !self.slots.is_busy(slot))
+        else {
+            return Err(library.failed(call, -(sys::FI_EINVAL as isize)));
+        };
+        self.slots.set_busy(slot, true);
+        let code = post(self.ep, context);
+        if code == 0 {
+            return Ok(true);
+        }
+        self.slots.set_busy(slot, false);
+        if code == -(sys::FI_EAGAIN as isize) {
+            return Ok(false);
+        }
+        Err(library.failed(call, code))
+    }
+
+    /// A slot's buffer, as the local side of an operation.
+    fn in_slot(&self, slot: SlotId, len: usize) -> LocalPlace {
+        LocalPlace {
+            addr: self.slots.at(slot).unwrap_or(std::ptr::null_mut()),
+            len: len.min(BUFFER),
+            descriptor: self.own_descriptor(),
+        }
+    }
+
+    /// Sends the first `len` bytes of a slot's buffer.
+    pub(crate) fn send(&mut self, slot: SlotId, len: usize, to: PeerAddress) -> Result<Taken> {
+        let local = self.in_slot(slot, len);
+        self.post("fi_send", slot, |ep, context| {
+            // SAFETY: the endpoint is open; the buffer and the context are the slot's, busy until its event.
+            unsafe {
+                let send = (*(*ep).msg).send;
+                let (at, desc) = (local.addr.cast(), local.descriptor);
+                send.map_or(MISSING as isize, |f| {
+                    f(ep, at, local.len, desc, to.0, context)
+                })
+            }
+        })
+    }
+
+    /// Lends a slot's buffer to a message.
+    pub(crate) fn receive(&mut self, slot: SlotId) -> Result<Taken> {
+        let local = self.in_slot(slot, BUFFER);
+        self.post("fi_recv", slot, |ep, context| {
+            // SAFETY: as for `send`.
+            unsafe {
+                let receive = (*(*ep).msg).recv;
+                let (at, desc) = (local.addr.cast(), local.descriptor);
+                let any = u64::MAX;
+                receive.map_or(MISSING as isize, |f| {
+                    f(ep, at, local.len, desc, any, context)
+                })
+            }
+        })
+    }
+
+    /// Reads into a slot's buffer.
+    pub(crate) fn read(
+        &mut self,
+        slot: SlotId,
+        len: usize,
+        from: PeerAddress,
+        place: RemotePlace,
+    ) -> Result<Taken> {
+        let local = self.in_slot(slot, len);
+        // SAFETY: the buffer is the slot's, busy until its event.
+        unsafe { self.read_into(slot, local, from, place) }
+    }
+
+    /// Reads in place.
+    ///
+    /// # Safety
+    ///
+    /// The memory is writable until the slot's event, or until the endpoint is dropped.
+    pub(crate) unsafe fn read_into(
+        &mut self,
+        slot: SlotId,
+        local: LocalPlace,
+        from: PeerAddress,
+        place: RemotePlace,
+    ) -> Result<Taken> {
+        self.post("fi_read", slot, |ep, context| {
+            let (at, desc) = (local.addr.cast(), local.descriptor);
+            let RemotePlace { addr, key } = place;
+            // SAFETY: the endpoint is open; the memory is writable, by the caller's promise.
+            unsafe {
+                let read = (*(*ep).rma).read;
+                read.map_or(MISSING as isize, |f| {
+                    f(ep, at, local.len, desc, from.0, addr, key, context)
+                })
+            }
+        })
+    }
+
+    /// Writes from a slot's buffer. Its event says that the data has been delivered.
+    pub(crate) fn write(
+        &mut self,
+        slot: SlotId,
+        len: usize,
+        to: PeerAddress,
+        place: RemotePlace,
+    ) -> Result<Taken> {
+        let local = self.in_slot(slot, len);
+        // SAFETY: the buffer is the slot's, busy until its event.
+        unsafe { self.write_from(slot, local, to, place) }
+    }
+
+    /// Writes in place. Its event says that the data has been delivered.
+    ///
+    /// # Safety
+    ///
+    /// The memory is readable until the slot's event, or until the endpoint is dropped.
+    pub(crate) unsafe fn write_from(
+        &mut self,
+        slot: SlotId,
+        local: LocalPlace,
+        to: PeerAddress,
+        place: RemotePlace,
+    ) -> Result<Taken> {
+        self.post("fi_writemsg", slot, |ep, context| {
+            let iov = libc::iovec {
+                iov_base: local.addr.cast(),
+                iov_len: local.len,
+            };
+            let remote = sys::fi_rma_iov {
+                addr: place.addr,
+                len: local.len,
+                key: place.key,
+            };
+            let mut descriptor = local.descriptor;
+            let message = sys::fi_msg_rma {
+                msg_iov: &raw const iov,
+                desc: &raw mut descriptor,
+                iov_count: 1,
+                addr: to.0,
+                rma_iov: &raw const remote,
+                rma_iov_count: 1,
+                context,
+                data: 0,
+            };
+            let flags = bits::COMPLETION | bits::DELIVERY_COMPLETE;
+            // SAFETY: the endpoint is open; the message and its lists live during the call, the memory as the caller
+            // promises.
+            unsafe {
+                let write = (*(*ep).rma).writemsg;
+                write.map_or(MISSING as isize, |f| f(ep, &raw const message, flags))
+            }
+        })
+    }
+
+    /// Takes the ends of operations, at most as many as fit in one call, and drives the provider.
+    pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        const BATCH: usize = 16;
+        // SAFETY: zero is a value of every field.
+        let mut entries: [sys::fi_cq_msg_entry; BATCH] = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue is open, and has entries of this format.
+        let count = unsafe {
+            let read = (*(*self.cq).ops).read;
+            let at = entries.as_mut_ptr().cast();
+            read.map_or(MISSING as isize, |f| f(self.cq, at, BATCH))
+        };
+        if count == -(sys::FI_EAGAIN as isize) {
+            return Ok(());
+        }
+        if count == -(sys::_bindgen_ty_1::FI_EAVAIL as isize) {
+            return self.poll_error(events);
+        }
+        let Ok(count) = usize::try_from(count) else {
+            return Err(self.domain.library().failed("fi_cq_read", count));
+        };
+        for entry in entries.iter().take(count) {
+            self.end(entry.op_context, entry.len, None, events);
+        }
+        Ok(())
+    }
+
+    fn poll_error(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        // Later versions have more fields.
+        #[repr(C)]
+        struct Room(sys::fi_cq_err_entry, [u64; 16]);
+        // SAFETY: zero is a value of every field.
+        let mut entry: Room = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue is open, and the entry has room.
+        let count = unsafe {
+            let read = (*(*self.cq).ops).readerr;
+            read.map_or(MISSING as isize, |f| f(self.cq, &raw mut entry.0, 0))
+        };
+        match count {
+            1 => {
+                let error = entry.0;
+                self.end(error.op_context, error.len, Some(error.err), events);
+                Ok(())
+            }
+            again if again == -(sys::FI_EAGAIN as isize) => Ok(()),
+            code => Err(self.domain.library().failed("fi_cq_readerr", code)),
+        }
+    }
+
+    fn end(
+        &mut self,
+        context: *mut c_void,
+        len: usize,
+        error: Option<i32>,
+        events: &mut Vec<Event>,
+    ) {
+        if let Some(slot) = self.slots.of_context(context) {
+            self.slots.set_busy(slot, false);
+            events.push(Event { slot, len, error });
+        }
+    }
+
+    /// The descriptor that becomes readable when there is something to do; none if the provider has none.
+    pub(crate) fn wait_descriptor(&self) -> Option<RawFd> {
+        self.wait
+    }
+
+    /// Whether a sleep on the descriptor is safe now: nothing waits to be done.
+    pub(crate) fn may_sleep(&self) -> bool {
+        let fabric = self.domain.fabric();
+        // SAFETY: the fabric and the queue are open.
+        let code = unsafe {
+            let mut fids = [&raw mut (*self.cq).fid];
+            let trywait = (*(*fabric).ops).trywait;
+            trywait.map_or(MISSING, |f| f(fabric, fids.as_mut_ptr(), 1))
+        };
+        code == 0
+    }
+
+    pub(crate) fn library(&self) -> &'static Library {
+        self.domain.library()
+    }
+}
+
+/// Opens a completion queue, with a descriptor to sleep on if the provider has such.
+fn open_queue(domain: &Arc<OpenDomain>) -> Result<(*mut sys::fid_cq, Option<RawFd>)> {
+    let open = domain.domain();
+    let open_as = |wait| {
+        // SAFETY: zero is a value of every field.
+        let mut attributes: sys::fi_cq_attr = unsafe { std::mem::zeroed() };
+        attributes.size = 2 * (SENDS + RECEIVES + BARE) as usize;
+        attributes.format = sys::fi_cq_format::FI_CQ_FORMAT_MSG;
+        attributes.wait_obj = wait;
+        let mut cq = std::ptr::null_mut();
+        // SAFETY: the domain is open; the attributes live during the call.
+        let code = unsafe {
+            let ops = (*open).ops;
+            let (attributes, cq) = (&raw mut attributes, &raw mut cq);
+            (*ops)
+                .cq_open
+                .map_or(MISSING, |f| f(open, attributes, cq, std::ptr::null_mut()))
+        };
+        (code, cq)
+    };
+    let (code, cq) = open_as(sys::fi_wait_obj::FI_WAIT_FD);
+    if code == 0 {
+        let mut fd: RawFd = -1;
+        // SAFETY: the queue is open; the descriptor is an int.
+        let code = unsafe {
+            let fid = &raw mut (*cq).fid;
+            let control = (*(*fid).ops).control;
+            let command = sys::_bindgen_ty_7::FI_GETWAIT as i32;
+            control.map_or(MISSING, |f| f(fid, command, (&raw mut fd).cast()))
+        };
+        return Ok((cq, (code == 0 && fd >= 0).then_some(fd)));
+    }
+    let (code, cq) = open_as(sys::fi_wait_obj::FI_WAIT_NONE);
+    check(domain.library(), "fi_cq_open", code)?;
+    Ok((cq, None))
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let library = self.domain.library();
+        // Bound to the endpoint, it ends before it; else after it, as the fields do.
+        if self.binds_memory {
+            self.slot_memory = None;
+        }
+        // SAFETY: open or null; nothing else uses them. The endpoint ends first, which ends its operations.
+        unsafe {
+            if !self.ep.is_null() {
+                close(library, "fi_close of an endpoint", &raw mut (*self.ep).fid);
+            }
+            close(library, "fi_close of a queue", &raw mut (*self.cq).fid);
+            if !self.av.is_null() {
+                close(library, "fi_close of a vector", &raw mut (*self.av).fid);
+            }
+        }
+    }
+}

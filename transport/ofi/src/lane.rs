@@ -1,0 +1,271 @@
+//! A lane: streams of operations towards all peers, on the domain's endpoint.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxshmem_transport::{
+    AtomicLevel, Capabilities, Counters, Error, Lane, Local, Op, Pe, Posted, Remote, Result,
+    SignalSupport,
+};
+
+use crate::lane_state::LaneState;
+use crate::limits::{DEPTH, NAME};
+use crate::message::Signal;
+use crate::receive::Mail;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::stream::Entry;
+use crate::wire::Key;
+
+#[derive(Debug)]
+pub(crate) struct OfiLane {
+    shared: Arc<Shared>,
+    capabilities: Arc<Capabilities>,
+    /// Its number, which no other lane of the domain ever has.
+    number: u64,
+}
+
+impl OfiLane {
+    pub(crate) fn new(shared: &Arc<Shared>, capabilities: &Arc<Capabilities>) -> Result<OfiLane> {
+        let mut state = shared.lock();
+        state.check()?;
+        let number = state.next_lane;
+        state.next_lane += 1;
+        state.lanes.insert(number, LaneState::default());
+        Ok(OfiLane {
+            shared: Arc::clone(shared),
+            capabilities: Arc::clone(capabilities),
+            number,
+        })
+    }
+
+    /// The entry of a sound operation.
+    fn entry(&self, state: &State, pe: Pe, op: &Op) -> Result<Entry> {
+        let (target, signal) = checked(&self.capabilities, state, pe, op)?;
+        Ok(Entry {
+            op: *op,
+            target,
+            signal,
+            copied: Vec::new(),
+            started: 0,
+            is_begun: false,
+            parts: 0,
+            number: 0,
+        })
+    }
+
+    /// Performs an operation on this PE's own memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    unsafe fn perform_here(&self, state: &mut State, entry: &Entry) {
+        let at = entry.target.map(|(key, offset)| (key.region, offset));
+        match (entry.op, at) {
+            (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some(at)) if from.len > 0 => {
+                // SAFETY: the source is readable, by the caller's promise.
+                unsafe { put_here(state, at, from, entry.signal) }
+            }
+            (Op::PutSignal { .. }, Some(at)) => {
+                state.regions.put(at, &[], entry.signal);
+            }
+            (Op::Get { into, .. }, Some(at)) if into.len > 0 => {
+                // SAFETY: the destination is writable, by the caller's promise.
+                unsafe { state.regions.get(at, into.addr, into.len) };
+            }
+            (Op::Message { from }, _) => {
+                let mut bytes = vec![0; from.len];
+                if from.len > 0 {
+                    // SAFETY: the bytes are readable, by the caller's promise.
+                    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, from.len) };
+                }
+                let (from, lane) = (state.job.me, self.number);
+                state.inbox.push_back(Mail { from, lane, bytes });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Copies within this PE's memory, through a buffer, as source and destination may overlap.
+///
+/// # Safety
+///
+/// The source is readable.
+unsafe fn put_here(state: &State, at: (u32, u64), from: Local, signal: Option<Signal>) {
+    let mut bytes = vec![0_u8; from.len];
+    // SAFETY: the source is readable, by the caller's promise.
+    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, from.len) };
+    state.regions.put(at, &bytes, signal);
+}
+
+fn unsupported(what: String) -> Error {
+    Error::Unsupported {
+        transport: NAME,
+        what,
+    }
+}
+
+/// The place of a remote address in a PE's imported region, which is checked for a size and an alignment.
+fn find(
+    state: &State,
+    pe: Pe,
+    at: Remote,
+    what: &'static str,
+    size: (u64, u64),
+) -> Result<(Key, u64)> {
+    let peer = state.peers.get(pe.index());
+    let key = peer.and_then(|peer| peer.regions.get(&at.region.0));
+    let key = key.ok_or(Error::UnknownRegion {
+        transport: NAME,
+        region: at.region.0,
+        pe,
+    })?;
+    at.check(NAME, what, size, key.len)?;
+    Ok((*key, at.offset))
+}
+
+/// The place of a sound operation, and its signal.
+type Checked = (Option<(Key, u64)>, Option<Signal>);
+
+/// Checks everything that can be wrong with an operation. Gives its place, and its signal.
+fn checked(capabilities: &Capabilities, state: &State, pe: Pe, op: &Op) -> Result<Checked> {
+    let transfer = |local: &Local, limits: oxshmem_transport::Limits| match local.len as u64 {
+        len if len > limits.max => Err(unsupported(format!("a transfer of {len} bytes"))),
+        len if len > limits.unregistered && local.key.is_none() => Err(unsupported(format!(
+            "a transfer of {len} unregistered bytes"
+        ))),
+        len => Ok(len),
+    };
+    match op {
+        Op::Put { from, to } => {
+            let len = transfer(from, capabilities.put)?;
+            Ok((Some(find(state, pe, *to, "a put", (len, 1))?), None))
+        }
+        Op::Get { into, from } => {
+            let len = transfer(into, capabilities.get)?;
+            Ok((Some(find(state, pe, *from, "a get", (len, 1))?), None))
+        }
+        Op::PutSignal {
+            from,
+            to,
+            signal,
+            op,
+            value,
+        } if capabilities.put_signal == SignalSupport::Native(AtomicLevel::Cpu) => {
+            let len = transfer(from, capabilities.put)?;
+            let target = find(state, pe, *to, "a put", (len, 1))?;
+            let (key, offset) = find(state, pe, *signal, "a signal", (8, 8))?;
+            let signal = Signal {
+                region: key.region,
+                offset,
+                op: *op,
+                value: *value,
+            };
+            Ok((Some(target), Some(signal)))
+        }
+        Op::Message { from } if from.len <= capabilities.message as usize => Ok((None, None)),
+        Op::Flush => Ok((None, None)),
+        other => Err(unsupported(format!("{other:?}"))),
+    }
+}
+
+impl Lane for OfiLane {
+    fn endpoint(&mut self, _: Pe) -> Result<Vec<u8>> {
+        self.shared.lock().check()?;
+        Ok(Vec::new())
+    }
+
+    fn connect(&mut self, _: Pe, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let mut state = self.shared.lock();
+        if let Err(error) = state.check() {
+            return Posted::refused(0, error);
+        }
+        let me = state.job.me;
+        let Some(peer) = state.peers.get(pe.index()) else {
+            let why = format!("the job has {} PEs", state.job.size);
+            let transport = NAME;
+            return Posted::refused(0, Error::Unreachable { transport, pe, why });
+        };
+        if let Some(error) = peer.refusal(pe) {
+            self.shared.end_in_place(&mut state, self.number);
+            return Posted::refused(0, error);
+        }
+        if pe != me && peer.known.is_none() {
+            let why = "its address is not known here".into();
+            let transport = NAME;
+            return Posted::refused(0, Error::Unreachable { transport, pe, why });
+        }
+        let mut posted = Posted::all(ops.len());
+        for (accepted, op) in ops.iter().enumerate() {
+            let entry = match self.entry(&state, pe, op) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    posted = Posted::refused(accepted, error);
+                    break;
+                }
+            };
+            if pe == me {
+                // SAFETY: the caller's promise.
+                unsafe { self.perform_here(&mut state, &entry) };
+            }
+            let Some(lane) = state.lanes.get_mut(&self.number) else {
+                return Posted::refused(accepted, Error::Closed { transport: NAME });
+            };
+            let stream = lane.streams.entry(pe.0).or_default();
+            if stream.entries.len() >= DEPTH {
+                posted = Posted::full(accepted);
+                break;
+            }
+            stream.counters.posted += 1;
+            if pe == me {
+                stream.counters.completed += 1;
+            } else {
+                stream.entries.push_back(entry);
+            }
+        }
+        if pe != me {
+            state.list(self.number, pe.0);
+        }
+        self.shared.pump(&mut state);
+        // SAFETY: sources are readable, by the caller's promise.
+        unsafe { state.keep_short_sources(self.number, pe.0) };
+        posted
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        self.shared.attended.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.shared.lock();
+        state.check()?;
+        self.shared.drive(&mut state);
+        self.shared.end_in_place(&mut state, self.number);
+        state.check()?;
+        let lane = state.lanes.get_mut(&self.number);
+        lane.and_then(|lane| lane.reports.pop_front())
+            .map_or(Ok(()), Err)
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        let state = self.shared.lock();
+        let lane = state.lanes.get(&self.number);
+        let stream = lane.and_then(|lane| lane.streams.get(&pe.0));
+        stream.map_or_else(Counters::default, |stream| stream.counters)
+    }
+}
+
+impl Drop for OfiLane {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        if let Some(lane) = state.lanes.get_mut(&self.number) {
+            lane.streams
+                .values_mut()
+                .for_each(crate::stream::Stream::cancel);
+        }
+        self.shared.end_dropped(&mut state, self.number);
+        state.lanes.remove(&self.number);
+    }
+}

@@ -1,0 +1,143 @@
+//! The `ofi` transport: PEs reach each other's memory through libfabric, over TCP and over the networks that it has a
+//! provider for.
+//!
+//! # Lifecycle
+//!
+//! A domain is one endpoint without connections (`FI_EP_RDM`) of one provider on one interface. Its address travels to
+//! every PE with the start of the job, and goes into their address vectors: there is no step that connects lanes. All
+//! lanes share the endpoint, and each is a stream of operations of its own.
+//!
+//! # Puts
+//!
+//! A put has to leave each aligned word of 8 bytes whole, because a PE may wait for one. libfabric does not say whether a
+//! provider does so, and those in software do not: TCP splits a message anywhere. So puts are messages there, which the
+//! target's CPU copies as the heap copies everything; they are numbered and served in order, which is all the order that is
+//! asked of a provider, and are completed when the target says that it has served them. Where a NIC places data, puts are
+//! the provider's writes, completed when they are delivered (`FI_DELIVERY_COMPLETE`). Gets are its reads everywhere.
+//!
+//! # Atomics
+//!
+//! The CPU of the word's PE performs them, as active messages: libfabric does not say whether a provider's are exclusive
+//! against those of CPUs (M29).
+//!
+//! # Progress
+//!
+//! A thread of the domain drives the provider while the PE computes, and serves messages. It sleeps on the descriptor of the
+//! completion queue, and where a provider has none it naps for up to a millisecond.
+//!
+//! # Security
+//!
+//! An interface of an ordinary network is opened only if it is named (`OXSHMEM_OFI_INTERFACE`). Messages carry a random number
+//! that the job's PEs alone know, and keys of memory are random where the provider leaves them to its caller. Nothing
+//! is encrypted.
+//!
+//! # Failure
+//!
+//! An operation that the provider ends with an error ends the connection with its PE: that is lost if it was ever
+//! heard. A lane waits for transfers in place that it has given up, for 3 seconds; then the endpoint is closed, which
+//! ends them and every lane.
+
+mod bytes;
+mod domain;
+mod drive;
+mod driver;
+mod fabric;
+mod facts;
+mod inbox;
+mod lane;
+mod lane_state;
+mod limits;
+mod message;
+mod peer;
+mod plan;
+mod probe;
+mod random;
+mod receive;
+mod region;
+mod send;
+mod settings;
+mod shared;
+mod state;
+mod stream;
+mod wire;
+
+use std::sync::Arc;
+
+use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
+
+use self::limits::NAME;
+pub use self::limits::{MESSAGE, UNREGISTERED};
+pub use self::settings::{Interface, Puts, Settings, SettingsError, VARIABLES};
+
+/// The ofi transport.
+#[derive(Debug)]
+pub struct Ofi {
+    settings: Result<Settings, SettingsError>,
+}
+
+impl Default for Ofi {
+    fn default() -> Self {
+        Ofi::new()
+    }
+}
+
+impl Ofi {
+    /// The transport with the settings of the process's environment. An error in those is given when it is
+    /// probed or opened, and by [`settings`](Self::settings).
+    #[must_use]
+    pub fn new() -> Ofi {
+        Ofi {
+            settings: Settings::from_environment(),
+        }
+    }
+
+    /// The transport with given settings.
+    #[must_use]
+    pub fn with(settings: Settings) -> Ofi {
+        Ofi {
+            settings: Ok(settings),
+        }
+    }
+
+    /// The settings, or the variable that cannot be understood.
+    pub fn settings(&self) -> Result<&Settings, SettingsError> {
+        self.settings.as_ref().map_err(Clone::clone)
+    }
+
+    fn sound(&self) -> Result<&Settings> {
+        self.settings().map_err(|error| Error::Unavailable {
+            transport: NAME,
+            why: error.to_string(),
+        })
+    }
+}
+
+// SAFETY: nothing here is mapped. An operation in place is counted as completed after the provider has ended it, and a
+// cancelled one is waited for, or its endpoint closed, before a call of its lane, or its drop, returns. Data of other
+// operations goes through buffers of the domain, and is copied within the call that posts, or for an entry that lives.
+unsafe impl Transport for Ofi {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        let found = probe::candidates(self.sound()?)?;
+        Ok(found
+            .into_iter()
+            .map(|candidate| candidate.device)
+            .collect())
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let found = probe::candidates(self.sound()?)?;
+        let wanted = found
+            .into_iter()
+            .find(|known| known.device.name == device.name);
+        let wanted = wanted.ok_or_else(|| Error::Unavailable {
+            transport: NAME,
+            why: format!("{} is not there any more", device.name),
+        })?;
+        let domain = domain::OfiDomain::open(&wanted.info, wanted.plan, job.clone())?;
+        Ok(Arc::new(domain))
+    }
+}

@@ -1,0 +1,22 @@
+//! The transport's name, and the sizes that it fixes for all providers.
+
+/// The name by which users choose the transport.
+pub(crate) const NAME: &str = "ofi";
+
+/// The version of libfabric's interface that this transport was written for: 1.17.
+pub(crate) const API: (u32, u32) = (1, 17);
+
+/// Up to this many bytes the local buffer of a put or get needs no registration.
+pub const UNREGISTERED: usize = 16 << 10;
+
+/// Up to this many bytes a put's source may be reused at once.
+pub(crate) const INLINE: usize = 256;
+
+/// The longest message, in bytes.
+pub const MESSAGE: usize = 64;
+
+/// Operations towards one PE that a lane holds.
+pub(crate) const DEPTH: usize = 128;
+
+/// The longest single operation.
+pub(crate) const LONGEST: u64 = 1 << 30;

@@ -1,0 +1,298 @@
+//! The providers and interfaces that may be used here, best first.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use oxshmem_transport::{Device, Error, Network, Result};
+
+use crate::fabric::info::{Info, infos};
+use crate::fabric::library::Library;
+use crate::facts::Facts;
+use crate::limits::NAME;
+use crate::plan::{Plan, plan};
+use crate::settings::{Interface, Settings};
+
+/// A way that may be used: the device as users see it, and what opens it.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub device: Device,
+    pub info: Info,
+    pub plan: Plan,
+}
+
+/// The providers that are tried where none is named, best first.
+const PROVIDERS: &[&str] = &["cxi", "efa", "opx", "psm3", "psm2", "verbs;ofi_rxm", "tcp"];
+
+/// Where Linux lists the NICs of fabrics.
+const FABRICS: &[&str] = &["/sys/class/cxi", "/sys/class/infiniband", "/sys/class/hfi1"];
+
+fn unavailable(why: String) -> Error {
+    Error::Unavailable {
+        transport: NAME,
+        why,
+    }
+}
+
+/// The ways that the settings allow. `Err` says why there are none.
+pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
+    if !settings.is_asked_for() && !has_fabric() {
+        return Err(unavailable(
+            "this machine has no NIC of a fabric; for an ordinary network name its interface, such as \
+             OXSHMEM_OFI_INTERFACE=eth0"
+                .into(),
+        ));
+    }
+    let library = Library::get()?;
+    let named: Vec<&str> = match &settings.providers {
+        Some(named) => named.iter().map(String::as_str).collect(),
+        None => PROVIDERS.to_vec(),
+    };
+    let mut search = Search::default();
+    for provider in &named {
+        for info in infos(library, Some(provider))? {
+            search.judge(settings, info);
+        }
+    }
+    if search.found.is_empty() {
+        return Err(unavailable(search.explain(
+            settings,
+            &named,
+            library.version(),
+        )));
+    }
+    prefer_families(&mut search.found);
+    Ok(search.found)
+}
+
+fn has_fabric() -> bool {
+    let has_entries = |path: &str| {
+        let entries = std::fs::read_dir(Path::new(path));
+        entries.is_ok_and(|mut entries| entries.next().is_some())
+    };
+    FABRICS.iter().any(|path| has_entries(path))
+}
+
+/// The ways seen so far.
+#[derive(Debug, Default)]
+struct Search {
+    found: Vec<Candidate>,
+    /// Interfaces that the settings do not name.
+    others: Vec<String>,
+    /// Providers that cannot be used, with the reasons.
+    refused: Vec<String>,
+}
+
+impl Search {
+    fn judge(&mut self, settings: &Settings, info: Info) {
+        let facts = info.facts();
+        let device = device(facts);
+        if !is_allowed(settings.interfaces.as_deref(), facts) {
+            let other = describe(facts);
+            if !self.others.contains(&other) {
+                self.others.push(other);
+            }
+            return;
+        }
+        if self
+            .found
+            .iter()
+            .any(|known| known.device.name == device.name)
+        {
+            return;
+        }
+        match plan(facts, settings.puts) {
+            Ok(plan) => self.found.push(Candidate { device, info, plan }),
+            Err(why) => self.refused.push(format!("{}: {why}", facts.provider)),
+        }
+    }
+
+    /// The reason why nothing was found, and how to mend it.
+    fn explain(&self, settings: &Settings, named: &[&str], version: (u32, u32)) -> String {
+        let hidden = match &settings.hidden_by {
+            Some(value) => format!("; FI_PROVIDER={value} hides other providers from libfabric"),
+            None => String::new(),
+        };
+        let others = self.others.join(", ");
+        match (&settings.interfaces, self.refused.first()) {
+            (_, Some(why)) => format!("{why}{hidden}"),
+            (Some(wanted), None) if !self.others.is_empty() => {
+                let wanted: Vec<String> = wanted.iter().map(Interface::to_string).collect();
+                format!(
+                    "no interface is {} (OXSHMEM_OFI_INTERFACE); there are {others}",
+                    wanted.join(" or ")
+                )
+            }
+            (None, None) if !self.others.is_empty() => format!(
+                "an ordinary network is used only if its interface is named: OXSHMEM_OFI_INTERFACE; there are {others}"
+            ),
+            _ => format!(
+                "libfabric {}.{} has none of the providers {} with an interface here{hidden}; fi_info lists those that \
+                 there are",
+                version.0,
+                version.1,
+                named.join(", ")
+            ),
+        }
+    }
+}
+
+/// Whether an interface may be used. Those of ordinary networks are named, or not used.
+fn is_allowed(interfaces: Option<&[Interface]>, facts: &Facts) -> bool {
+    let Some(interfaces) = interfaces else {
+        return !facts.uses_sockets();
+    };
+    let names = [facts.domain.as_str(), facts.nic.as_deref().unwrap_or("")];
+    interfaces
+        .iter()
+        .any(|one| one.includes(&names, facts.address))
+}
+
+fn describe(facts: &Facts) -> String {
+    match facts.address {
+        Some(address) => format!("{} ({address})", facts.domain),
+        None => facts.domain.clone(),
+    }
+}
+
+/// A way as users see it. A fabric's NIC has its own name, by which its place in the machine is known.
+fn device(facts: &Facts) -> Device {
+    let core = facts.core_provider();
+    let name = match (facts.uses_sockets(), facts.address, &facts.nic) {
+        (true, Some(address), _) => format!("{} {address}", facts.domain),
+        (false, _, Some(nic)) => nic.clone(),
+        _ => facts.domain.clone(),
+    };
+    let speed = match facts.megabits {
+        0 => String::new(),
+        megabits => format!(", {} Gb/s", megabits / 1000),
+    };
+    Device {
+        name,
+        description: format!(
+            "libfabric's provider {} on {}{speed}",
+            facts.provider,
+            describe(facts)
+        ),
+        megabits: facts.megabits,
+        networks: networks(core, facts),
+    }
+}
+
+/// The networks of a way. A fabric joins all its NICs; a network of IP joins those of one subnet, and routers may join
+/// subnets.
+fn networks(core: &str, facts: &Facts) -> Vec<Network> {
+    let certain = |name: String| Network {
+        name,
+        uncertain: false,
+    };
+    let Some(address) = facts.address else {
+        return vec![certain(core.into())];
+    };
+    let mut networks = vec![certain(format!("{core} {}", facts.fabric))];
+    if !facts.is_on_this_host_only() && !is_link_local(address) {
+        let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        networks.push(Network {
+            name: format!("{core} over {family}"),
+            uncertain: true,
+        });
+    }
+    networks
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+/// Of an interface's addresses, those of the best family: IPv4, else IPv6, else IPv6 within the link.
+fn prefer_families(found: &mut Vec<Candidate>) {
+    let rank = |facts: &Facts| match facts.address {
+        Some(address) if is_link_local(address) => 3,
+        Some(IpAddr::V6(_)) => 2,
+        _ => 1,
+    };
+    let of = |candidate: &Candidate| {
+        let facts = candidate.info.facts();
+        let key = (facts.core_provider().to_owned(), facts.domain.clone());
+        (key, rank(facts))
+    };
+    let ranks: Vec<_> = found.iter().map(of).collect();
+    let best = |key: &(String, String)| {
+        let same = ranks.iter().filter(|(other, _)| other == key);
+        same.map(|(_, rank)| *rank).min()
+    };
+    let mut keep = ranks.iter().map(|(key, rank)| best(key) == Some(*rank));
+    found.retain(|_| keep.next().unwrap_or(true));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::tests::of_dump;
+
+    fn tcp() -> Facts {
+        of_dump(include_str!("../tests/fixtures/tcp-rxm-1.17.txt"))
+    }
+
+    #[test]
+    fn an_ordinary_network_is_used_only_where_its_interface_is_named() {
+        let named = |text: &str| vec![Interface::Name(text.into())];
+        assert!(!is_allowed(None, &tcp()));
+        assert!(is_allowed(Some(&named("eth0")), &tcp()));
+        assert!(!is_allowed(Some(&named("eth1")), &tcp()));
+        let fabric = Facts {
+            provider: "cxi".into(),
+            domain: "cxi0".into(),
+            address: None,
+            ..tcp()
+        };
+        assert!(is_allowed(None, &fabric));
+        assert!(!is_allowed(Some(&named("eth0")), &fabric));
+    }
+
+    #[test]
+    fn a_subnet_joins_for_certain_and_routers_may_join_more() {
+        let device = device(&tcp());
+        assert_eq!(device.name, "eth0 192.0.2.2");
+        let names: Vec<_> = device
+            .networks
+            .iter()
+            .map(|n| (&*n.name, n.uncertain))
+            .collect();
+        assert_eq!(
+            names,
+            [("tcp 192.0.2.0/24", false), ("tcp over IPv4", true)]
+        );
+    }
+
+    #[test]
+    fn a_search_without_result_says_what_there_is_and_what_to_set() {
+        let search = Search {
+            others: vec!["eth0 (192.0.2.2)".into()],
+            ..Search::default()
+        };
+        let explain = |settings: &Settings| search.explain(settings, &["tcp"], (1, 17));
+        let why = explain(&Settings::default());
+        assert!(
+            why.contains("OXSHMEM_OFI_INTERFACE; there are eth0"),
+            "{why}"
+        );
+        let wrong = Settings {
+            interfaces: Some(vec![Interface::Name("eth7".into())]),
+            ..Settings::default()
+        };
+        let why = explain(&wrong);
+        assert!(why.contains("no interface is eth7"), "{why}");
+        let hidden = Settings {
+            hidden_by: Some("verbs".into()),
+            ..Settings::default()
+        };
+        let why = Search::default().explain(&hidden, &["tcp"], (1, 17));
+        assert!(
+            why.contains("FI_PROVIDER=verbs") && why.contains("tcp"),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! Messages that arrive: their numbers, and what they ask for.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use oxshmem_transport::{Pe, RegionId, Remote, Reply};
+
+use crate::lane_state::LaneState;
+use crate::message::{Body, HEAD, Head};
+use crate::peer::PeerState;
+use crate::region::OwnRegions;
+
+/// Messages that came too early, at most, from one PE.
+const EARLY: usize = 4096;
+
+/// A message for the inbox, with its sender and the lane that it came from.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    pub from: Pe,
+    pub lane: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// The parts of a domain that messages change.
+#[derive(Debug)]
+pub(crate) struct Receiver<'a> {
+    /// The number that messages to this domain have.
+    pub nonce: u64,
+    pub peers: &'a mut [PeerState],
+    pub lanes: &'a BTreeMap<u64, LaneState>,
+    pub regions: &'a OwnRegions,
+    pub inbox: &'a mut VecDeque<Mail>,
+}
+
+/// The news of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// None for this side's operations; the sender is owed an acknowledgement.
+    Owed(u32),
+    /// A PE has served more messages of this side.
+    Served(u32),
+    /// None.
+    Nothing,
+    /// The message makes no sense, or was not meant for this domain.
+    Strange,
+}
+
+impl Receiver<'_> {
+    /// Serves one message, and those that waited for it.
+    pub(crate) fn receive(&mut self, message: &[u8]) -> News {
+        let Some((head, data)) = Head::read(message) else {
+            return News::Strange;
+        };
+        let Some(peer) = self.peers.get_mut(head.pe as usize) else {
+            return News::Strange;
+        };
+        if head.nonce != self.nonce {
+            return News::Strange;
+        }
+        peer.was_heard = true;
+        if peer.is_gone() {
+            return News::Nothing;
+        }
+        match head.body {
+            Body::Acknowledge { served } => {
+                peer.served = peer.served.max(served.min(peer.sent));
+                News::Served(head.pe)
+            }
+            Body::Reply {
+                region,
+                offset,
+                value,
+                number,
+            } => {
+                let region = RegionId(region);
+                let to = Remote { region, offset };
+                let reply = Reply { to, value, number };
+                // A lane that was dropped gets no reply.
+                match !self.lanes.contains_key(&head.lane) || self.regions.reply(&reply) {
+                    true => News::Nothing,
+                    false => News::Strange,
+                }
+            }
+            _ if head.number == peer.received + 1 => self.serve_from(head, data),
+            _ if head.number > peer.received && peer.early.len() < EARLY => {
+                peer.early.insert(head.number, message.to_vec());
+                News::Owed(head.pe)
+            }
+            _ => News::Strange,
+        }
+    }
+
+    /// Serves the next numbered message of a PE, and those behind it that are here.
+    fn serve_from(&mut self, head: Head, data: &[u8]) -> News {
+        let mut sound = self.serve(&head, data);
+        let from = head.pe as usize;
+        while let Some(peer) = self.peers.get_mut(from) {
+            peer.received += 1;
+            let next = peer.received + 1;
+            let Some(message) = peer.early.remove(&next) else {
+                break;
+            };
+            if let Some((head, data)) = Head::read(&message) {
+                sound &= self.serve(&head, data);
+            }
+        }
+        match sound {
+            true => News::Owed(head.pe),
+            false => News::Strange,
+        }
+    }
+
+    fn serve(&mut self, head: &Head, data: &[u8]) -> bool {
+        match head.body {
+            Body::Put {
+                region,
+                offset,
+                signal,
+            } => self.regions.put((region, offset), data, signal),
+            Body::Message => {
+                self.inbox.push_back(Mail {
+                    from: Pe(head.pe),
+                    lane: head.lane,
+                    bytes: data.to_vec(),
+                });
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
+const _: () = assert!(HEAD.is_multiple_of(8));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Side {
+        peers: Vec<PeerState>,
+        lanes: BTreeMap<u64, LaneState>,
+        regions: OwnRegions,
+        inbox: VecDeque<Mail>,
+    }
+
+    impl Side {
+        fn new() -> Side {
+            Side {
+                peers: vec![PeerState::default(), PeerState::default()],
+                lanes: BTreeMap::new(),
+                regions: OwnRegions::default(),
+                inbox: VecDeque::new(),
+            }
+        }
+
+        fn receive(&mut self, nonce: u64, number: u64, body: Body, data: &[u8]) -> News {
+            let mut bytes = [0; HEAD];
+            let head = Head {
+                pe: 1,
+                nonce,
+                number,
+                lane: 3,
+                body,
+            };
+            head.write(&mut bytes);
+            let mut receiver = Receiver {
+                nonce: 7,
+                peers: &mut self.peers,
+                lanes: &self.lanes,
+                regions: &self.regions,
+                inbox: &mut self.inbox,
+            };
+            receiver.receive(&[&bytes[..], data].concat())
+        }
+    }
+
+    #[test]
+    fn m17_messages_are_served_in_the_order_sent_in_whatever_order_they_come() {
+        let mut side = Side::new();
+        for number in [3, 2, 5, 1, 4] {
+            let news = side.receive(7, number, Body::Message, &[number as u8]);
+            assert_eq!(news, News::Owed(1));
+        }
+        let order: Vec<u8> = side.inbox.iter().map(|mail| mail.bytes[0]).collect();
+        assert_eq!(order, [1, 2, 3, 4, 5]);
+        assert_eq!(side.peers[1].received, 5);
+    }
+
+    #[test]
+    fn a_message_that_comes_twice_is_served_once() {
+        let mut side = Side::new();
+        assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Owed(1));
+        assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Strange);
+        assert_eq!(side.inbox.len(), 1);
+    }
+
+    #[test]
+    fn a_message_for_another_domain_changes_nothing() {
+        let mut side = Side::new();
+        assert_eq!(side.receive(8, 1, Body::Message, &[]), News::Strange);
+        assert!(side.inbox.is_empty() && !side.peers[1].was_heard);
+    }
+
+    #[test]
+    fn m35_a_put_outside_of_every_region_is_refused() {
+        let mut side = Side::new();
+        let body = Body::Put {
+            region: 0,
+            offset: 0,
+            signal: None,
+        };
+        assert_eq!(side.receive(7, 1, body, &[1]), News::Strange);
+    }
+
+    #[test]
+    fn nobody_can_acknowledge_more_than_was_sent() {
+        let mut side = Side::new();
+        side.peers[1].sent = 4;
+        let body = Body::Acknowledge { served: u64::MAX };
+        assert_eq!(side.receive(7, 0, body, &[]), News::Served(1));
+        assert_eq!(side.peers[1].served, 4);
+    }
+}

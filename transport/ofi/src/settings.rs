@@ -1,0 +1,268 @@
+//! The settings of this transport, in one table of environment variables. Nothing else here reads the
+//! environment.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use oxshmem_transport::Variable;
+
+const fn variable(name: &'static str, default: &'static str, meaning: &'static str) -> Variable {
+    Variable {
+        name,
+        default,
+        meaning,
+    }
+}
+
+const PROVIDER: &str = "OXSHMEM_OFI_PROVIDER";
+const INTERFACE: &str = "OXSHMEM_OFI_INTERFACE";
+const PUTS: &str = "OXSHMEM_OFI_PUTS";
+
+/// All variables that this transport reads.
+pub const VARIABLES: &[Variable] = &[
+    variable(
+        PROVIDER,
+        "the best that all hosts have",
+        "the providers of libfabric that may be used, best first: cxi, efa, tcp, 'tcp;ofi_rxm' (names)",
+    ),
+    variable(
+        INTERFACE,
+        "all of a fabric's NICs; none of an ordinary network",
+        "the interfaces that may be used, by name or by their address: eth1, 10.1.0.0/16, fd00::/8; a provider over TCP or UDP uses only \
+         interfaces named here (names, prefixes)",
+    ),
+    variable(
+        PUTS,
+        "auto: rma where a NIC places data in memory, else messages",
+        "whether puts are writes of the provider (rma), or messages that the target's CPU copies, each word whole (messages)",
+    ),
+];
+
+/// The way of puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Puts {
+    /// As fits the provider.
+    Auto,
+    /// Writes of the provider.
+    Rma,
+    /// Messages that the target's CPU copies.
+    Messages,
+}
+
+/// An interface, as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// Its name.
+    Name(String),
+    /// The network that its address is in, and the length of the prefix in bits.
+    Network(IpAddr, u8),
+}
+
+/// The settings; none where the default depends on the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `OXSHMEM_OFI_PROVIDER`.
+    pub providers: Option<Vec<String>>,
+    /// `OXSHMEM_OFI_INTERFACE`.
+    pub interfaces: Option<Vec<Interface>>,
+    /// `OXSHMEM_OFI_PUTS`.
+    pub puts: Puts,
+    /// libfabric's own `FI_PROVIDER`, which hides providers from this transport, too.
+    pub hidden_by: Option<String>,
+}
+
+/// A variable whose value cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// The reason, in words.
+    pub why: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={:?}: {}", self.name, self.value, self.why)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            providers: None,
+            interfaces: None,
+            puts: Puts::Auto,
+            hidden_by: None,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn from_environment() -> Result<Settings, SettingsError> {
+        Settings::from(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    /// Reads the variables that `get` gives. One that is empty counts as not set.
+    fn from(get: impl Fn(&'static str) -> Option<String>) -> Result<Settings, SettingsError> {
+        let get = |name| get(name).filter(|value: &String| !value.trim().is_empty());
+        let wrong = |name, value: &str, why: String| SettingsError {
+            name,
+            value: value.into(),
+            why,
+        };
+        let mut settings = Settings {
+            hidden_by: get("FI_PROVIDER"),
+            ..Settings::default()
+        };
+        if let Some(value) = get(PROVIDER) {
+            let names = items(&value).map_err(|why| wrong(PROVIDER, &value, why))?;
+            settings.providers = Some(names.into_iter().map(str::to_owned).collect());
+        }
+        if let Some(value) = get(INTERFACE) {
+            let read = |items: Vec<&str>| items.into_iter().map(Interface::parse).collect();
+            let read: Result<Vec<_>, _> = items(&value).and_then(read);
+            settings.interfaces = Some(read.map_err(|why| wrong(INTERFACE, &value, why))?);
+        }
+        if let Some(value) = get(PUTS) {
+            settings.puts = match value.trim() {
+                "auto" => Puts::Auto,
+                "rma" => Puts::Rma,
+                "messages" => Puts::Messages,
+                _ => return Err(wrong(PUTS, &value, "give auto, rma or messages".into())),
+            };
+        }
+        Ok(settings)
+    }
+
+    /// Whether the user has said anything about this transport.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.providers.is_some() || self.interfaces.is_some()
+    }
+}
+
+fn items(list: &str) -> Result<Vec<&str>, String> {
+    let items: Vec<&str> = list.split(',').map(str::trim).collect();
+    if items.iter().any(|item| item.is_empty()) {
+        return Err("an item of the list is empty; separate items by one comma".into());
+    }
+    Ok(items)
+}
+
+impl Interface {
+    fn parse(text: &str) -> Result<Interface, String> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let Ok(ip) = address.parse::<IpAddr>() else {
+            return match bits {
+                None => Ok(Interface::Name(text.into())),
+                Some(_) => Err(format!(
+                    "{address:?} is no address; write a network as 10.1.0.0/16 or fd00::/8"
+                )),
+            };
+        };
+        let most = if ip.is_ipv4() { 32 } else { 128 };
+        match bits.map_or(Ok(most), str::parse) {
+            Ok(bits) if bits <= most => Ok(Interface::Network(ip, bits)),
+            _ => Err(format!("a prefix of {ip} has 0 to {most} bits: {text:?}")),
+        }
+    }
+
+    /// Whether it names an interface.
+    pub(crate) fn includes(&self, names: &[&str], address: Option<IpAddr>) -> bool {
+        match (self, address) {
+            (Interface::Name(name), _) => names.contains(&name.as_str()),
+            (Interface::Network(IpAddr::V4(network), bits), Some(IpAddr::V4(ip))) => {
+                let differ = network.to_bits() ^ ip.to_bits();
+                differ.leading_zeros() >= u32::from(*bits)
+            }
+            (Interface::Network(IpAddr::V6(network), bits), Some(IpAddr::V6(ip))) => {
+                let differ = network.to_bits() ^ ip.to_bits();
+                differ.leading_zeros() >= u32::from(*bits)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Interface::Name(name) => f.write_str(name),
+            Interface::Network(ip, bits) => write!(f, "{ip}/{bits}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+        Settings::from(|name| {
+            let found = pairs.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn what_is_not_set_or_empty_has_its_default() {
+        assert_eq!(read(&[]), Ok(Settings::default()));
+        assert_eq!(
+            read(&[(PROVIDER, ""), (PUTS, " ")]),
+            Ok(Settings::default())
+        );
+        assert!(!Settings::default().is_asked_for());
+    }
+
+    #[test]
+    fn providers_and_interfaces_are_lists() {
+        let settings = read(&[
+            (PROVIDER, "cxi, tcp;ofi_rxm"),
+            (INTERFACE, "eth1, 10.1.0.0/16,fd00::/8,192.0.2.7"),
+            (PUTS, "rma"),
+        ]);
+        let settings = settings.unwrap();
+        assert_eq!(
+            settings.providers,
+            Some(vec!["cxi".into(), "tcp;ofi_rxm".into()])
+        );
+        assert_eq!(settings.puts, Puts::Rma);
+        let interfaces = settings.interfaces.unwrap();
+        let named: Vec<String> = interfaces.iter().map(Interface::to_string).collect();
+        assert_eq!(named, ["eth1", "10.1.0.0/16", "fd00::/8", "192.0.2.7/32"]);
+    }
+
+    #[test]
+    fn an_interface_is_named_or_by_the_network_of_its_address() {
+        let one = |text| Interface::parse(text).unwrap();
+        let ip = |text: &str| Some(text.parse().unwrap());
+        assert!(one("eth1").includes(&["mlx5_0", "eth1"], None));
+        assert!(!one("eth1").includes(&["eth10"], ip("10.1.2.3")));
+        assert!(one("10.1.0.0/16").includes(&["eth0"], ip("10.1.2.3")));
+        assert!(!one("10.1.0.0/16").includes(&["eth0"], ip("10.2.2.3")));
+        assert!(one("0.0.0.0/0").includes(&["eth0"], ip("10.2.2.3")));
+        assert!(!one("0.0.0.0/0").includes(&["eth0"], ip("fd00::1")));
+        assert!(one("fd00::/8").includes(&["eth0"], ip("fd00::1")));
+        assert!(!one("10.1.0.0/16").includes(&["eth0"], None));
+    }
+
+    #[test]
+    fn what_makes_no_sense_names_the_variable_and_how_to_write_it() {
+        for (name, value, words) in [
+            (PUTS, "write", "auto, rma or messages"),
+            (INTERFACE, "10.1.0.0/33", "0 to 32 bits"),
+            (INTERFACE, "eth0/16", "is no address"),
+            (INTERFACE, "eth0,,eth1", "is empty"),
+            (PROVIDER, "tcp,", "is empty"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains(name), "{error}");
+        }
+    }
+}

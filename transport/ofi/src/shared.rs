@@ -1,0 +1,131 @@
+//! The state of a domain, shared with its lanes, its inbox and its thread.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::{Error, Result};
+
+use crate::limits::NAME;
+use crate::state::State;
+
+/// A domain's state with its lock.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Wakes the inbox.
+    arrived: Condvar,
+    /// Calls of lanes that drove the provider: while there are some, the thread need not.
+    pub attended: AtomicU64,
+    /// Whether the thread sleeps until its descriptor is readable.
+    pub asleep: AtomicBool,
+    wake: OwnedFd,
+}
+
+/// The longest wait for an operation in place that was cancelled; then the endpoint is closed.
+const PATIENCE: Duration = Duration::from_secs(3);
+const NAP: Duration = Duration::from_micros(50);
+
+impl Shared {
+    pub(crate) fn new(state: State) -> Result<Shared> {
+        // SAFETY: no precondition.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(Error::Os {
+                transport: NAME,
+                call: "eventfd".into(),
+                source: std::io::Error::last_os_error(),
+            });
+        }
+        Ok(Shared {
+            state: Mutex::new(state),
+            arrived: Condvar::new(),
+            attended: AtomicU64::new(0),
+            asleep: AtomicBool::new(false),
+            // SAFETY: a new descriptor, which nobody else has.
+            wake: unsafe { OwnedFd::from_raw_fd(fd) },
+        })
+    }
+
+    /// Locks. No code that holds the lock leaves the state half changed.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drives the provider, and wakes the inbox if there is mail.
+    pub(crate) fn drive(&self, state: &mut State) -> bool {
+        let worked = state.drive();
+        if !state.inbox.is_empty() || state.failed.is_some() {
+            self.arrived.notify_all();
+        }
+        worked
+    }
+
+    /// Sends what streams have, and has the thread look after the rest.
+    pub(crate) fn pump(&self, state: &mut State) {
+        state.is_blocked = false;
+        state.pump();
+        let waits = !state.listed.is_empty() || !state.due.is_empty();
+        if waits && self.asleep.load(Ordering::Acquire) {
+            self.wake();
+        }
+        if !state.inbox.is_empty() {
+            self.arrived.notify_all();
+        }
+    }
+
+    /// Wakes the thread.
+    pub(crate) fn wake(&self) {
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: an open descriptor, and 8 bytes. A counter that is full wakes as well.
+        let _ = unsafe { libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    /// The descriptor that becomes readable by [`wake`](Self::wake).
+    pub(crate) fn wake_descriptor(&self) -> RawFd {
+        self.wake.as_raw_fd()
+    }
+
+    /// Ends the inbox's sleep.
+    pub(crate) fn wake_inbox(&self) {
+        self.arrived.notify_all();
+    }
+
+    /// Sleeps until mail has come or the domain has ended.
+    pub(crate) fn await_mail(&self, timeout: Duration) -> Result<()> {
+        let idle =
+            |state: &mut State| state.inbox.is_empty() && !state.closed && state.failed.is_none();
+        let slept = self.arrived.wait_timeout_while(self.lock(), timeout, idle);
+        let (state, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        state.check()
+    }
+
+    /// Waits, for a bounded time, until a lane's operations to PEs that are gone access local memory no more. An endpoint
+    /// that does not end them is closed.
+    pub(crate) fn end_in_place(&self, state: &mut State, lane: u64) {
+        self.drive_while(state, |state| state.has_in_place(lane, false));
+    }
+
+    /// The same of all operations of a lane, which were all cancelled.
+    pub(crate) fn end_dropped(&self, state: &mut State, lane: u64) {
+        self.drive_while(state, |state| state.has_in_place(lane, true));
+    }
+
+    fn drive_while(&self, state: &mut State, goes_on: impl Fn(&State) -> bool) {
+        if !goes_on(state) {
+            return;
+        }
+        let since = Instant::now();
+        while goes_on(state) {
+            if since.elapsed() > PATIENCE {
+                let why =
+                    "a transfer that was given up does not end, and its memory may be used again";
+                return state.collapse(why.into());
+            }
+            if !self.drive(state) {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The state of a domain: its endpoint, peers, lanes and regions, all under one lock.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use oxshmem_transport::{Error, Job, Local, Pe, Result};
+
+use crate::fabric::endpoint::{BARE, Endpoint, PeerAddress, RECEIVES, SENDS};
+use crate::fabric::memory::MemoryRegion;
+use crate::fabric::slots::SlotId;
+use crate::lane_state::LaneState;
+use crate::limits::NAME;
+use crate::peer::{Failure, PeerState};
+use crate::plan::PutPath;
+use crate::receive::Mail;
+use crate::region::OwnRegions;
+
+/// Slots that only acknowledgements and replies take.
+const RESERVE: usize = 16;
+/// Slots that operations to one PE take at most.
+const SHARE: u32 = 16;
+
+/// The operation that a slot is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Flight {
+    /// None.
+    Idle,
+    /// Waits for a message.
+    Receive,
+    /// A message to a PE.
+    Send { pe: u32 },
+    /// A write of an entry, from the slot's buffer.
+    Write { of: EntryId },
+    /// A read of an entry, into the slot's buffer, with the memory where the data goes.
+    Read { of: EntryId, into: Local },
+    /// A read or write of an entry, in place.
+    InPlace { of: EntryId },
+}
+
+/// The name of an entry of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryId {
+    pub lane: u64,
+    pub pe: u32,
+    pub serial: u64,
+}
+
+/// The parts of a domain's work that depend on its provider.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    pub puts: PutPath,
+    /// Local memory in place needs a descriptor.
+    pub local_keys: bool,
+    /// The longest operation of the provider.
+    pub longest: u64,
+}
+
+/// A domain's state.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub job: Job,
+    pub nonce: u64,
+    pub ways: Ways,
+    pub closed: bool,
+    /// The reason why the endpoint has ended, if it failed.
+    pub failed: Option<String>,
+    pub peers: Vec<PeerState>,
+    pub lanes: BTreeMap<u64, LaneState>,
+    pub next_lane: u64,
+    /// Streams that have something to send: a lane, and a PE.
+    pub listed: VecDeque<(u64, u32)>,
+    /// Whether the provider took no more the last time.
+    pub is_blocked: bool,
+    /// PEs to which acknowledgements or replies are owed.
+    pub due: VecDeque<u32>,
+    pub inbox: VecDeque<Mail>,
+    pub inbox_is_taken: bool,
+    pub flights: Vec<Flight>,
+    pub free: Vec<SlotId>,
+    pub free_bare: Vec<SlotId>,
+    /// Slots that should receive, and that the provider had no room for.
+    pub unlent: Vec<SlotId>,
+    // Registrations end before the endpoint.
+    pub regions: OwnRegions,
+    pub locals: BTreeMap<u64, MemoryRegion>,
+    pub next_local: u64,
+    pub endpoint: Option<Endpoint>,
+}
+
+// SAFETY: the raw pointers in entries and flights are the posters', who promised their validity until the operation has
+// ended or its lane was dropped, on whatever thread.
+unsafe impl Send for State {}
+
+impl State {
+    /// The state around an endpoint, whose slots that receive are lent.
+    pub(crate) fn new(job: Job, nonce: u64, ways: Ways, endpoint: Endpoint) -> State {
+        let all = SENDS + RECEIVES + BARE;
+        let numbered = |from: u32, count: u32| (from..from + count).map(SlotId).collect();
+        let mut state = State {
+            peers: (0..job.size).map(|_| PeerState::default()).collect(),
+            job,
+            nonce,
+            ways,
+            closed: false,
+            failed: None,
+            lanes: BTreeMap::new(),
+            next_lane: 1,
+            listed: VecDeque::new(),
+            is_blocked: false,
+            due: VecDeque::new(),
+            inbox: VecDeque::new(),
+            inbox_is_taken: false,
+            flights: vec![Flight::Idle; all as usize],
+            free: numbered(0, SENDS),
+            unlent: numbered(SENDS, RECEIVES),
+            free_bare: numbered(SENDS + RECEIVES, BARE),
+            regions: OwnRegions::default(),
+            locals: BTreeMap::new(),
+            next_local: 1,
+            endpoint: Some(endpoint),
+        };
+        state.lend();
+        state
+    }
+
+    /// Lends slots to messages that arrive.
+    pub(crate) fn lend(&mut self) {
+        while let Some(slot) = self.unlent.pop() {
+            let Some(endpoint) = &mut self.endpoint else {
+                return;
+            };
+            match endpoint.receive(slot) {
+                Ok(true) => self.set_flight(slot, Flight::Receive),
+                Ok(false) => {
+                    self.unlent.push(slot);
+                    return;
+                }
+                Err(error) => {
+                    self.collapse(error.to_string());
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn set_flight(&mut self, slot: SlotId, flight: Flight) {
+        if let Some(place) = self.flights.get_mut(slot.0 as usize) {
+            *place = flight;
+        }
+    }
+
+    pub(crate) fn take_flight(&mut self, slot: SlotId) -> Flight {
+        let flight = self.flights.get_mut(slot.0 as usize);
+        flight.map_or(Flight::Idle, |flight| {
+            std::mem::replace(flight, Flight::Idle)
+        })
+    }
+
+    pub(crate) fn peer(&mut self, pe: u32) -> Option<&mut PeerState> {
+        self.peers.get_mut(pe as usize)
+    }
+
+    /// A slot for an operation to a PE; `owed` if it is an acknowledgement or a reply.
+    pub(crate) fn take_slot(&mut self, pe: u32, owed: bool) -> Option<SlotId> {
+        let enough = owed || self.free.len() > RESERVE;
+        let peer = self.peers.get_mut(pe as usize)?;
+        if !enough || (!owed && peer.in_flight >= SHARE) {
+            return None;
+        }
+        let slot = self.free.pop()?;
+        peer.in_flight += 1;
+        Some(slot)
+    }
+
+    /// Gives a slot back whose operation to a PE has ended or was not taken.
+    pub(crate) fn free_slot(&mut self, pe: u32, slot: SlotId) {
+        self.free.push(slot);
+        if let Some(peer) = self.peer(pe) {
+            peer.in_flight = peer.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// A PE's place in the address vector. None if it cannot be used, which its failure then says.
+    pub(crate) fn address_of(&mut self, pe: u32) -> Option<PeerAddress> {
+        let peer = self.peers.get_mut(pe as usize)?;
+        if let Some(address) = peer.address {
+            return Some(address);
+        }
+        let (name, _) = peer.known.as_ref()?;
+        match self.endpoint.as_mut()?.insert(name) {
+            Ok(address) => {
+                peer.address = Some(address);
+                Some(address)
+            }
+            Err(error) => {
+                self.fail_peer(pe, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Owes a PE an acknowledgement or replies.
+    pub(crate) fn owe(&mut self, pe: u32) {
+        if let Some(peer) = self.peers.get_mut(pe as usize)
+            && !peer.is_due
+        {
+            peer.is_due = true;
+            self.due.push_back(pe);
+        }
+    }
+
+    /// Lists a stream among those that have something to send.
+    pub(crate) fn list(&mut self, lane: u64, pe: u32) {
+        let stream = self
+            .lanes
+            .get_mut(&lane)
+            .and_then(|l| l.streams.get_mut(&pe));
+        if let Some(stream) = stream.filter(|stream| !stream.is_listed) {
+            stream.is_listed = true;
+            self.listed.push_back((lane, pe));
+        }
+    }
+
+    /// Counts the operations to a PE that are done, on every lane.
+    pub(crate) fn settle(&mut self, pe: u32) {
+        let served = self.peers.get(pe as usize).map_or(0, |peer| peer.served);
+        for lane in self.lanes.values_mut() {
+            if let Some(stream) = lane.streams.get_mut(&pe) {
+                stream.settle(served);
+            }
+        }
+    }
+
+    /// Ends the operations to a PE, on every lane.
+    pub(crate) fn cancel(&mut self, pe: u32) {
+        for lane in self.lanes.values_mut() {
+            if let Some(stream) = lane.streams.get_mut(&pe) {
+                stream.cancel();
+            }
+        }
+        if let Some(peer) = self.peer(pe) {
+            peer.replies.clear();
+            peer.early.clear();
+            peer.owes_acknowledgement = false;
+        }
+        self.inbox.retain(|mail| mail.from.0 != pe);
+    }
+
+    /// The connection with a PE has failed. Lanes with operations to it report that.
+    pub(crate) fn fail_peer(&mut self, pe: u32, why: String) {
+        let Some(peer) = self
+            .peers
+            .get_mut(pe as usize)
+            .filter(|peer| !peer.is_gone())
+        else {
+            return;
+        };
+        tracing::debug!("the connection with PE {pe} failed: {why}");
+        peer.failure = Some(Failure {
+            was_heard: peer.was_heard,
+            why,
+        });
+        for lane in self.lanes.values_mut() {
+            let has_some = |stream: &crate::stream::Stream| !stream.entries.is_empty();
+            if lane.streams.get(&pe).is_some_and(has_some) {
+                lane.reports.extend(peer.refusal(Pe(pe)));
+            }
+        }
+        self.cancel(pe);
+    }
+
+    /// Ends the endpoint, after which the provider accesses no memory: it has failed, or does not end an operation.
+    pub(crate) fn collapse(&mut self, why: String) {
+        if self.failed.is_some() {
+            return;
+        }
+        tracing::warn!("ofi: the endpoint is closed: {why}");
+        for region in self.regions.0.values_mut() {
+            region.registration = None;
+        }
+        self.locals.clear();
+        self.endpoint = None;
+        self.flights.fill(Flight::Idle);
+        for lane in self.lanes.values_mut() {
+            for stream in lane.streams.values_mut() {
+                stream.cancel();
+                stream.in_place = 0;
+            }
+        }
+        self.failed = Some(why);
+    }
+
+    /// The error of a lane, if the whole endpoint has ended.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.closed {
+            return Err(Error::Closed { transport: NAME });
+        }
+        match &self.failed {
+            None => Ok(()),
+            Some(why) => Err(Error::Os {
+                transport: NAME,
+                call: "the endpoint".into(),
+                source: std::io::Error::other(why.clone()),
+            }),
+        }
+    }
+
+    /// Whether the provider has operations of a lane on memory in place: to any PE, or to those that are gone.
+    pub(crate) fn has_in_place(&self, lane: u64, to_any: bool) -> bool {
+        let Some(lane) = self.lanes.get(&lane) else {
+            return false;
+        };
+        let gone = |pe: u32| self.peers.get(pe as usize).is_some_and(PeerState::is_gone);
+        let mut streams = lane.streams.iter();
+        streams.any(|(pe, stream)| stream.in_place > 0 && (to_any || gone(*pe)))
+    }
+}
