@@ -7,7 +7,7 @@ use oxshmem_bootstrap::Single;
 use oxshmem_loopback::Loopback;
 use proptest::prelude::*;
 
-use crate::setting::{Path, Pe, pattern, patterns, runner};
+use crate::setting::{Path, Pe, network, pattern, patterns, runner};
 
 oxshmem::symmetric! {
     static COUNTER: u64 = 41;
@@ -331,7 +331,7 @@ pub fn the_routes_say_how_each_pe_is_reached(pe: &Pe<'_>) -> Result<()> {
             Path::Weak | Path::Named => ("weak(loopback)", true),
             Path::Simulator => ("simulator", false),
             Path::Hosts if pe.is_a_near_one(to) => ("loopback", false),
-            Path::Hosts => ("verbs", true),
+            Path::Hosts => (network(), true),
         };
         // To its own memory a PE takes no lane.
         let own = by_lanes && to == pe.me();

@@ -339,6 +339,15 @@ pub fn by_loopback() -> bool {
     }
 }
 
+/// The transport by which PEs of different hosts reach each other: `ofi` where `OXSHMEM_TRANSPORT` says so.
+pub fn network() -> &'static str {
+    let listed = std::env::var("OXSHMEM_TRANSPORT").unwrap_or_default();
+    match listed.split(',').any(|name| name.trim() == "ofi") {
+        true => "ofi",
+        false => "verbs",
+    }
+}
+
 /// Element `i` of a sequence that `seed` names: equal for equal arguments, else unalike.
 pub fn pattern(seed: usize, i: usize) -> u64 {
     let mut x = (seed as u64) << 32 ^ i as u64 ^ 0x9e37_79b9_7f4a_7c15;
