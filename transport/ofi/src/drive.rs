@@ -11,14 +11,24 @@ impl State {
     /// Does a bounded amount of work: takes ends of operations and messages, and sends what waits. Gives whether there
     /// was any.
     pub(crate) fn drive(&mut self) -> bool {
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut self.events);
+        let worked = self.take_events(&mut events);
+        self.events = events;
+        self.lend();
+        self.pay();
+        self.pump();
+        worked
+    }
+
+    /// Takes ends of operations and messages. Gives whether there were any.
+    fn take_events(&mut self, events: &mut Vec<Event>) -> bool {
         let mut worked = false;
         self.is_blocked = false;
         for _ in 0..POLLS {
             let Some(endpoint) = &mut self.endpoint else {
                 return false;
             };
-            if let Err(error) = endpoint.poll(&mut events) {
+            if let Err(error) = endpoint.poll(events) {
                 self.collapse(error.to_string());
                 return true;
             }
@@ -31,9 +41,6 @@ impl State {
             }
             self.lend();
         }
-        self.lend();
-        self.pay();
-        self.pump();
         worked
     }
 

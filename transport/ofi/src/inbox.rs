@@ -41,7 +41,7 @@ impl Inbox for OfiInbox {
             drop(state);
             taken += 1;
             // The lock is not held while the message is served.
-            let Some(reply) = handler(mail.from, &mail.bytes) else {
+            let Some(reply) = handler(mail.from, mail.bytes()) else {
                 continue;
             };
             let mut state = self.0.lock();

@@ -9,7 +9,7 @@ use oxshmem_transport::{
 };
 
 use crate::lane_state::LaneState;
-use crate::limits::{DEPTH, NAME};
+use crate::limits::{DEPTH, MESSAGE, NAME};
 use crate::message::Signal;
 use crate::receive::Mail;
 use crate::shared::Shared;
@@ -74,13 +74,14 @@ impl OfiLane {
                 unsafe { state.regions.get(at, into.addr, into.len) };
             }
             (Op::Message { from }, _) => {
-                let mut bytes = vec![0; from.len];
-                if from.len > 0 {
+                let mut bytes = [0; MESSAGE];
+                let len = from.len.min(MESSAGE);
+                if len > 0 {
                     // SAFETY: the bytes are readable, by the caller's promise.
-                    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, from.len) };
+                    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, len) };
                 }
-                let (from, lane) = (state.job.me, self.number);
-                state.inbox.push_back(Mail { from, lane, bytes });
+                let mail = Mail::new(state.job.me, self.number, &bytes[..len]);
+                state.inbox.push_back(mail);
             }
             _ => {}
         }

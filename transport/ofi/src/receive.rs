@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use oxshmem_transport::{Pe, RegionId, Remote, Reply};
 
 use crate::lane_state::LaneState;
+use crate::limits::MESSAGE;
 use crate::message::{Body, HEAD, Head};
 use crate::peer::PeerState;
 use crate::region::OwnRegions;
@@ -17,7 +18,27 @@ const EARLY: usize = 4096;
 pub(crate) struct Mail {
     pub from: Pe,
     pub lane: u64,
-    pub bytes: Vec<u8>,
+    len: usize,
+    bytes: [u8; MESSAGE],
+}
+
+impl Mail {
+    /// A message; bytes beyond the longest are left out.
+    pub(crate) fn new(from: Pe, lane: u64, data: &[u8]) -> Mail {
+        let len = data.len().min(MESSAGE);
+        let mut bytes = [0; MESSAGE];
+        bytes[..len].copy_from_slice(&data[..len]);
+        Mail {
+            from,
+            lane,
+            len,
+            bytes,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }
 
 /// The parts of a domain that messages change.
@@ -117,11 +138,8 @@ impl Receiver<'_> {
                 signal,
             } => self.regions.put((region, offset), data, signal),
             Body::Message => {
-                self.inbox.push_back(Mail {
-                    from: Pe(head.pe),
-                    lane: head.lane,
-                    bytes: data.to_vec(),
-                });
+                let mail = Mail::new(Pe(head.pe), head.lane, data);
+                self.inbox.push_back(mail);
                 true
             }
             _ => true,
@@ -180,7 +198,7 @@ mod tests {
             let news = side.receive(7, number, Body::Message, &[number as u8]);
             assert_eq!(news, News::Owed(1));
         }
-        let order: Vec<u8> = side.inbox.iter().map(|mail| mail.bytes[0]).collect();
+        let order: Vec<u8> = side.inbox.iter().map(|mail| mail.bytes()[0]).collect();
         assert_eq!(order, [1, 2, 3, 4, 5]);
         assert_eq!(side.peers[1].received, 5);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use oxshmem_transport::{Error, Job, Local, Pe, Result};
 
-use crate::fabric::endpoint::{BARE, Endpoint, PeerAddress, RECEIVES, SENDS};
+use crate::fabric::endpoint::{BARE, Endpoint, Event, PeerAddress, RECEIVES, SENDS};
 use crate::fabric::memory::MemoryRegion;
 use crate::fabric::slots::SlotId;
 use crate::lane_state::LaneState;
@@ -75,6 +75,8 @@ pub(crate) struct State {
     pub inbox: VecDeque<Mail>,
     pub inbox_is_taken: bool,
     pub flights: Vec<Flight>,
+    /// Room for the ends of operations, used again and again.
+    pub events: Vec<Event>,
     pub free: Vec<SlotId>,
     pub free_bare: Vec<SlotId>,
     /// Slots that should receive, and that the provider had no room for.
@@ -110,6 +112,7 @@ impl State {
             inbox: VecDeque::new(),
             inbox_is_taken: false,
             flights: vec![Flight::Idle; all as usize],
+            events: Vec::new(),
             free: numbered(0, SENDS),
             unlent: numbered(SENDS, RECEIVES),
             free_bare: numbered(SENDS + RECEIVES, BARE),
