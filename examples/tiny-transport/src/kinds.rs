@@ -19,6 +19,7 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: 1024,
     inline: 0,
+    ordered: u64::MAX,
 };
 const CPU: AtomicLevel = AtomicLevel::Cpu;
 const NIC: AtomicLevel = AtomicLevel::Nic;

@@ -15,6 +15,19 @@ pub struct Limits {
     /// Up to this size the local buffer may be reused as soon as `post` returns, if they lie in host
     /// memory.
     pub inline: u64,
+    /// Up to this size the [`Guarantees`](crate::Guarantees) hold. A longer operation keeps no order with any other of its
+    /// lane, before it or after it, and a [fence](crate::Lane::fence) does not change that: only a
+    /// [flush](crate::Op::Flush) comes after it. [`u64::MAX`] if all keep their order.
+    pub ordered: u64,
+}
+
+impl Limits {
+    /// Whether an operation of this size is longer than those that keep an order.
+    #[inline]
+    #[must_use]
+    pub const fn is_long(&self, len: u64) -> bool {
+        len > self.ordered
+    }
 }
 
 /// The execution site of an atomic, which decides with which other accesses it may share a word (M28, M29).

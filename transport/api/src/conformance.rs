@@ -137,6 +137,10 @@ const CHECKS: &[(&str, Check)] = &[
     ("get_then_get_in_order", order::get_get),
     ("order_holds_across_lanes", order::across_lanes),
     (
+        "long_operations_are_flushed",
+        order::long_operations_are_flushed,
+    ),
+    (
         "messages_are_refused_where_they_must_be",
         messages::refusals,
     ),

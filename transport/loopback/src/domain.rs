@@ -24,6 +24,7 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: MAX,
     inline: MAX,
+    ordered: u64::MAX,
 };
 
 static CAPABILITIES: Capabilities = Capabilities {

@@ -29,6 +29,7 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: UNREGISTERED as u64,
     inline: 0,
+    ordered: u64::MAX,
 };
 
 /// The order of a stream; none between streams.

@@ -61,6 +61,7 @@ fn capabilities(port_state: &PortState, gpu: bool) -> Capabilities {
         align: 1,
         unregistered: UNREGISTERED as u64,
         inline,
+        ordered: port_state.ordered(),
     };
     Capabilities {
         put: limits(UNREGISTERED as u64),

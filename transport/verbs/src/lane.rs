@@ -10,6 +10,10 @@
 //! which `progress` sends when their completion is requested, or after a while in which it found nothing
 //! else to do.
 //!
+//! # Long transfers
+//!
+//! Where a connection has [bulk queue pairs](stripes), the parts of long transfers go over these.
+//!
 //! # Failure
 //!
 //! A peer that is silent while nothing but reads is outstanding interrupts its [connection](interruption), which is made
@@ -23,31 +27,36 @@ mod connection;
 mod disconnect;
 mod interruption;
 mod kept;
+mod long_operations;
+mod long_post;
 mod put_keys;
+pub(crate) mod request_id;
+mod requester;
 mod send_mode;
 mod send_queue;
+mod signaling;
+mod stripes;
 mod wqe_builder;
 mod write_order;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use crossbeam::utils::CachePadded;
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 
-use self::batch::{Batch, LONGEST, LocalBuffer, Operation, SendRequest};
+use self::batch::{Batch, LONGEST};
 use self::bounce_pool::BouncePool;
 use self::connection::{Connection, ConnectionState};
-use self::send_queue::WorkRequest;
+use self::request_id::{MOST_PES, RequestId};
 use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
 use crate::completion_error::{CompletionError, LocalPort};
 use crate::ibv::sys::ibv_wc_status;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::limits::NAME;
 use crate::port_state::{EVENTS, PortState, requests};
-use crate::remote_region::{BoxedError, Imported};
+use crate::remote_region::BoxedError;
 use crate::statistics::Counts;
 
 /// Completions taken with one poll.
@@ -97,6 +106,10 @@ pub(crate) struct VerbsLane {
     calls: u32,
     /// Whether an operation waits for a block, a credit, or the operations before it.
     is_blocked: bool,
+    /// PEs towards which signals are due, since their data is placed.
+    due_signals: Vec<Pe>,
+    /// From this size on puts and gets go over the bulk queue pairs.
+    stripe: u64,
     errors: VecDeque<Error>,
     generation: u64,
     closed: bool,
@@ -114,7 +127,14 @@ impl VerbsLane {
         let depth = port_state.depth;
         let max_requests = requests(depth);
         let size = port_state.published.job.size;
-        let entries = (max_requests * size.min(4)).min(port.limits.completions);
+        if size > MOST_PES {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: format!("a job of {size} PEs: a lane has room for {MOST_PES}"),
+            });
+        }
+        let requests = max_requests * (1 + port_state.bulk_queues());
+        let entries = (requests * size.min(4)).min(port.limits.completions);
         let completion_queue = CompletionQueue::new(&port.context, entries, None)?;
         let domain = &port_state.protection_domain;
         let mut lane = VerbsLane {
@@ -136,6 +156,8 @@ impl VerbsLane {
             idle: 0,
             calls: 0,
             is_blocked: false,
+            due_signals: Vec::new(),
+            stripe: port_state.ordered().saturating_add(1),
             errors: VecDeque::new(),
             generation: 0,
             closed: false,
@@ -191,7 +213,8 @@ impl VerbsLane {
             )
         };
         let count = self.connections.iter().filter(used).count() as u32 + 1;
-        let wanted = count.saturating_mul(self.max_requests);
+        let queues = 1 + self.port_state.bulk_queues();
+        let wanted = count.saturating_mul(self.max_requests * queues);
         let limit = self.port_state.port.limits.completions;
         let before = self.completion_queue.capacity();
         if wanted <= before || before >= limit {
@@ -211,29 +234,51 @@ impl VerbsLane {
         self.counts.polled(count as u64);
         for at in 0..count {
             let completion = self.completions[at];
-            let pe = Pe((completion.id() >> 32) as u32);
-            let Some(connection) = self.connections.get_mut(pe.index()) else {
+            let id = RequestId::from_u64(completion.id());
+            let Some(connection) = self.connections.get_mut(id.pe.index()) else {
                 continue;
             };
-            if completion.succeeded() {
-                self.cq_credits += connection.retire(completion.id() as u32, &mut self.pool);
-            } else if let ConnectionState::Connected(requester) = &connection.state {
-                // The device's events first: they may say that the port is down.
-                self.port_state.events();
-                let local = LocalPort {
-                    name: &self.port_state.port.name(),
-                    route: &requester.description,
-                    ever_acked: requester.was_ever_acked(),
-                    is_down: self.port_state.is_down(),
-                };
-                let cause = CompletionError::of(&completion, &local);
-                let number = completion.id() as u32;
-                if !is_silence(&completion) || !self.interrupt(pe, number, &cause) {
-                    self.fail(pe, cause);
-                }
+            if !completion.succeeded() {
+                self.failed_completion(id, &completion);
+                continue;
+            }
+            self.cq_credits += match id.queue {
+                0 => connection.retire(id.number, &mut self.pool),
+                queue => connection.retire_bulk(queue, id.number, &mut self.pool),
+            };
+            if connection.has_due_signals() && !self.due_signals.contains(&id.pe) {
+                self.due_signals.push(id.pe);
             }
         }
         Ok(count)
+    }
+
+    /// Ends a connection by the completion of a request that failed.
+    #[cold]
+    fn failed_completion(&mut self, id: RequestId, completion: &Completion) {
+        let pe = id.pe;
+        let connection = self.connections.get_mut(pe.index());
+        let Some(ConnectionState::Connected(queues)) = connection.map(|known| &mut known.state)
+        else {
+            return;
+        };
+        let was_ever_acked = queues.primary.was_ever_acked();
+        let Some(queue) = queues.get_mut(id.queue) else {
+            return;
+        };
+        // The device's events first: they may say that the port is down.
+        self.port_state.events();
+        let local = LocalPort {
+            name: &self.port_state.port.name(),
+            route: &queue.description,
+            ever_acked: was_ever_acked || queue.ever_acked,
+            is_down: self.port_state.is_down(),
+        };
+        let cause = CompletionError::of(completion, &local);
+        let may_go_on = id.queue == 0 && is_silence(completion);
+        if !may_go_on || !self.interrupt(pe, id.number, &cause) {
+            self.fail(pe, cause);
+        }
     }
 
     /// Ends a connection that has failed. `progress` gives the error.
@@ -302,9 +347,10 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return Ok(());
         };
-        let ConnectionState::Connected(requester) = &mut connection.state else {
+        let ConnectionState::Connected(queues) = &mut connection.state else {
             return Ok(());
         };
+        let requester = &mut queues.primary;
         let queue = &mut requester.send_queue;
         let many = queue.unsignaled() >= queue.capacity() / 4;
         if wants_completion || many || queue.unsignaled_bytes() >= self.window / 4 {
@@ -333,95 +379,6 @@ impl VerbsLane {
         }
         self.reclaim_flushed_cqes();
         Box::new(error)
-    }
-
-    /// Wakes a software device that has left due completions undone for a while.
-    #[cold]
-    fn wake_stalled(&mut self) {
-        let now = Instant::now();
-        for at in 0..self.connections.len() {
-            let Some(connection) = self.connections.get_mut(at) else {
-                continue;
-            };
-            let ConnectionState::Connected(requester) = &mut connection.state else {
-                continue;
-            };
-            let stalls = requester.stalls(now);
-            if !stalls || self.cq_credits == 0 || requester.send_queue.free() == 0 {
-                continue;
-            }
-            let pe = Pe(at as u32);
-            tracing::debug!(%pe, "nothing was done for a while: another request may wake the device");
-            self.push_signaled_noop(pe);
-        }
-    }
-
-    /// Sends an empty signaled write, which completes all requests before it. There must be a credit and a
-    /// free request.
-    fn push_signaled_noop(&mut self, pe: Pe) {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
-            return;
-        };
-        let ConnectionState::Connected(requester) = &mut connection.state else {
-            return;
-        };
-        // Some devices check address and key of a write of nothing. Without a region there are none to give.
-        let place = connection
-            .regions
-            .iter()
-            .flatten()
-            .find_map(Imported::first);
-        let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
-        let number = requester.send_queue.push(WorkRequest {
-            is_last: false,
-            ..WorkRequest::PLAIN
-        });
-        self.cq_credits -= 1;
-        let request = SendRequest {
-            operation: Operation::Write(addr, rkey),
-            local: LocalBuffer::Empty,
-            is_fenced: false,
-        };
-        self.batch
-            .push(u64::from(pe.0) << 32 | u64::from(number), request);
-        // SAFETY: the request has no local buffer.
-        if let Err(error) = unsafe { self.submit(pe, true) } {
-            self.errors.push_back(*error);
-        }
-    }
-
-    /// Has unsignaled requests completed by an empty write, where no completion is due that does it, or
-    /// their completion was requested.
-    #[cold]
-    fn signal_pending(&mut self) {
-        // Those that stay listed move to the front; nothing here adds to the list.
-        let mut left = 0;
-        for at in 0..self.unsignaled.len() {
-            let pe = self.unsignaled[at];
-            let Some(connection) = self.connections.get_mut(pe.index()) else {
-                continue;
-            };
-            connection.is_listed = false;
-            let wants_signal = std::mem::take(&mut connection.wants_signal);
-            let ConnectionState::Connected(requester) = &mut connection.state else {
-                continue;
-            };
-            let queue = &requester.send_queue;
-            if queue.unsignaled() == 0 {
-                continue;
-            }
-            let later = queue.expects_completion() && !wants_signal;
-            if later || self.cq_credits == 0 || queue.free() == 0 {
-                connection.is_listed = true;
-                connection.wants_signal = wants_signal;
-                self.wants_signal |= wants_signal;
-                self.unsignaled[left] = pe;
-                left += 1;
-                continue;
-            }
-            self.push_signaled_noop(pe);
-        }
-        self.unsignaled.truncate(left);
     }
 
     #[inline]
@@ -480,18 +437,34 @@ impl Lane for VerbsLane {
         }
         let (mut posted, mut staged, mut wants_completion) = (0, 0, false);
         let mut stop = None;
-        while posted + staged < ops.len() {
+        while let Some(op) = ops.get(posted + staged) {
+            if self.goes_in_parts(pe, op) {
+                // Those before it come first.
+                // SAFETY: the caller's promise about the operations staged.
+                if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
+                    return Posted::refused(posted, *error);
+                }
+                posted += staged;
+                self.count_posted(pe, staged);
+                (staged, wants_completion) = (0, false);
+                // SAFETY: the caller's promise about the operation.
+                if let Some(stopped) = unsafe { self.post_in_parts(pe, op, posted) } {
+                    return stopped;
+                }
+                posted += 1;
+                continue;
+            }
             let Some(connection) = self.connections.get_mut(pe.index()) else {
                 let error = self.port_state.published.check(pe).err();
                 let error = error.unwrap_or(Error::Closed { transport: NAME });
                 return Posted::refused(0, error);
             };
-            let ConnectionState::Connected(requester) = &mut connection.state else {
+            let ConnectionState::Connected(queues) = &mut connection.state else {
                 return connection.not_posted(pe, posted);
             };
+            let requester = &mut queues.primary;
             let counters = connection.counters;
             let in_flight = counters.posted - counters.completed + staged as u64;
-            let op = &ops[posted + staged];
             let free = requester.send_queue.free().min(self.cq_credits);
             let long = requester.send_queue.bytes() >= self.window;
             if in_flight >= u64::from(self.depth) || free < MAX_REQUESTS as u32 || long {
@@ -513,6 +486,7 @@ impl Lane for VerbsLane {
             let before = requester.send_queue.outstanding();
             let mut builder = WqeBuilder {
                 pe,
+                queue: 0,
                 regions: &connection.regions,
                 requester,
                 batch: &mut self.batch,
@@ -531,6 +505,10 @@ impl Lane for VerbsLane {
                 Err(Blocked::NoBlock | Blocked::Unfenced) => {
                     // The requests that it waits for may be unsignaled.
                     self.is_blocked = true;
+                    stop = Some(None);
+                    break;
+                }
+                Err(Blocked::Full) => {
                     stop = Some(None);
                     break;
                 }
@@ -567,6 +545,9 @@ impl Lane for VerbsLane {
         if self.flushed_cqes > 0 {
             self.reclaim_flushed_cqes();
         }
+        if !self.due_signals.is_empty() {
+            self.post_due_signals();
+        }
         if count > 0 {
             self.idle = 0;
         } else if !self.unsignaled.is_empty() {
@@ -596,9 +577,9 @@ impl Lane for VerbsLane {
 
     fn fence(&mut self, pe: Pe) {
         if let Some(connection) = self.connections.get_mut(pe.index())
-            && let ConnectionState::Connected(requester) = &mut connection.state
+            && let ConnectionState::Connected(queues) = &mut connection.state
         {
-            requester.put_keys.fence();
+            queues.primary.put_keys.fence();
         }
     }
 

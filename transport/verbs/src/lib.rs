@@ -36,6 +36,15 @@
 //! atomics and flushes go through a second registration of the same memory that forbids it. So do puts after a
 //! [fence](oxshmem_transport::Lane::fence), until a flush has completed: such a fence costs no round trip.
 //!
+//! # Several queue pairs
+//!
+//! One queue pair has one path through the network, and may be slower than its port. With `OXSHMEM_VERBS_QPS` a lane has,
+//! towards each PE, so many *bulk* queue pairs beside the *primary* one. Puts, gets and puts-with-signal of
+//! `OXSHMEM_VERBS_STRIPE` bytes and more go in parts over them. Parts pass each other, so such operations keep no order with
+//! any other ([`Limits::ordered`](oxshmem_transport::Limits::ordered)): a flush flushes every bulk queue pair that was
+//! written by, all in one round trip, and a signal is posted when its data is placed. All else takes the primary queue
+//! pair, with the order that it has alone.
+//!
 //! # Words
 //!
 //! The device reads and writes an aligned word of 8 bytes whole. NICs do so. Linux'

@@ -183,6 +183,22 @@ impl PortState {
         Ok(pair)
     }
 
+    /// The number of queue pairs that a connection has for long transfers beside its primary one.
+    pub(crate) fn bulk_queues(&self) -> u32 {
+        match self.settings.queue_pairs {
+            1 => 0,
+            many => many,
+        }
+    }
+
+    /// Up to this size operations keep their order.
+    pub(crate) fn ordered(&self) -> u64 {
+        match self.bulk_queues() {
+            0 => u64::MAX,
+            _ => self.settings.stripe - 1,
+        }
+    }
+
     /// Whether the device performs atomics that change a word.
     pub(crate) fn has_atomics(&self) -> bool {
         self.port.limits.has_atomics()

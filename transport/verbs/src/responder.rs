@@ -21,7 +21,9 @@ use crate::ibv::{Access, Channel, Completion, CompletionQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
 use crate::responder::receives::Receives;
-use crate::wire::{Endpoint, FlushWord, TargetOrder, previous_nonce};
+use crate::wire::{
+    Endpoint, EndpointReplies, EndpointReply, Endpoints, FlushWord, TargetOrder, previous_nonce,
+};
 
 /// Completions and messages taken with one call.
 pub(crate) const BATCH: usize = 32;
@@ -389,11 +391,19 @@ impl Responder {
         self.receives.each_queue(CompletionQueue::arm)
     }
 
-    /// Makes the queue pair that responds to an endpoint, and gives the reply; the same reply for the same
+    /// Makes the queue pairs that respond to a lane's endpoint, and gives the reply; the same reply for the same
     /// endpoint.
     pub(crate) fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
-        let endpoint = Endpoint::from_bytes(endpoint).map_err(bad)?;
+        let endpoints = Endpoints::from_bytes(endpoint).map_err(bad)?;
+        let replies = endpoints.0.into_iter().map(|one| self.accept_one(pe, one));
+        let replies = EndpointReplies(replies.collect::<Result<_>>()?);
+        Ok(replies.to_bytes())
+    }
+
+    /// Makes the queue pair that responds to one of a lane.
+    fn accept_one(&self, pe: Pe, endpoint: Endpoint) -> Result<EndpointReply> {
+        let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let port_state = &self.port_state;
         if (endpoint.from, endpoint.to) != (pe.0, port_state.published.job.me.0) {
             return Err(bad(format!(
@@ -406,7 +416,7 @@ impl Responder {
         self.poll()?;
         let known = |pairs: &PairTable<ResponderQueuePair>| {
             let known = pairs.of_nonce(pe, endpoint.nonce)?;
-            (!known.ended() && known.endpoint == endpoint).then(|| known.reply.to_bytes())
+            (!known.ended() && known.endpoint == endpoint).then_some(known.reply)
         };
         // The number of a queue pair that is gone was given again, or the connection was interrupted.
         let stale: Vec<_> = {
@@ -427,7 +437,7 @@ impl Responder {
         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
         // Not under the lock: address resolution may take long.
         let made = self.make(pe, endpoint.clone(), serial)?;
-        let reply = made.reply.to_bytes();
+        let reply = made.reply;
         let mut pairs = self.lock();
         if let Some(reply) = known(&pairs) {
             return Ok(reply);

@@ -83,6 +83,16 @@ pub const VARIABLES: &[Variable] = &[
         "how many operations towards one PE may be outstanding on a lane (16 to 8192) (operations)",
     ),
     variable(
+        "OXSHMEM_VERBS_QPS",
+        "1: those of all operations",
+        "how many queue pairs of their own long transfers to one PE are spread over, where one is not fast enough (1 to 8)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_STRIPE",
+        "65536",
+        "from this size on a transfer is long: it goes in parts of at least 16 KiB, and a fence flushes it (64 to 1 GiB) (bytes)",
+    ),
+    variable(
         "OXSHMEM_VERBS_INLINE",
         "220",
         "up to this size a put's data goes with the request, if the device can (0 to 4096) (bytes)",
@@ -174,6 +184,10 @@ pub struct Settings {
     pub min_rnr_timer: u8,
     /// `OXSHMEM_VERBS_DEPTH`.
     pub depth: u32,
+    /// `OXSHMEM_VERBS_QPS`.
+    pub queue_pairs: u32,
+    /// `OXSHMEM_VERBS_STRIPE`.
+    pub stripe: u64,
     /// `OXSHMEM_VERBS_INLINE`.
     pub inline: u32,
     /// `OXSHMEM_VERBS_BOUNCE`.
@@ -202,6 +216,8 @@ impl Default for Settings {
             rnr_retry: 7,
             min_rnr_timer: 12,
             depth: 128,
+            queue_pairs: 1,
+            stripe: 64 << 10,
             inline: 220,
             bounce: 1 << 20,
             relaxed_ordering: Choice::Auto,
@@ -275,6 +291,12 @@ impl Settings {
             depth: source
                 .number("OXSHMEM_VERBS_DEPTH", 16, 8192)?
                 .map_or(default.depth, |n| n as u32),
+            queue_pairs: source
+                .number("OXSHMEM_VERBS_QPS", 1, 8)?
+                .map_or(default.queue_pairs, |n| n as u32),
+            stripe: source
+                .number("OXSHMEM_VERBS_STRIPE", 64, 1 << 30)?
+                .unwrap_or(default.stripe),
             inline: source
                 .number("OXSHMEM_VERBS_INLINE", 0, 4096)?
                 .map_or(default.inline, |n| n as u32),
@@ -436,6 +458,9 @@ mod tests {
             ("OXSHMEM_VERBS_DEPTH", "15"),
             ("OXSHMEM_VERBS_DEPTH", "8193"),
             ("OXSHMEM_VERBS_DEPTH", "-1"),
+            ("OXSHMEM_VERBS_QPS", "0"),
+            ("OXSHMEM_VERBS_QPS", "9"),
+            ("OXSHMEM_VERBS_STRIPE", "63"),
             ("OXSHMEM_VERBS_SERVICE_LEVEL", "16"),
             ("OXSHMEM_VERBS_GID_INDEX", "256"),
             ("OXSHMEM_VERBS_ADDRESS", "10.1.0.0/33"),

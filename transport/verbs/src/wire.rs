@@ -8,13 +8,16 @@ use crate::ibv::{Ece, Gid};
 use crate::placement::Placement;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 5;
+pub(crate) const VERSION: u16 = 6;
 
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1000;
 
 /// The longest list of identifiers.
 pub(crate) const MOST_GIDS: usize = 8;
+
+/// The most queue pairs of one connection.
+pub(crate) const MOST_QUEUES: usize = 65;
 
 const HEAD: usize = 6;
 const SUM: usize = 8;
@@ -182,6 +185,17 @@ impl<'a> Reader<'a> {
         self.0 = rest;
         let text = str::from_utf8(text).map_err(|_| "its words are not UTF-8")?;
         Ok(text.to_owned())
+    }
+
+    /// A list of one entry at least.
+    fn list<T>(&mut self, read: impl Fn(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let count = usize::from(self.u8()?);
+        if !(1..=MOST_QUEUES).contains(&count) {
+            return Err(format!(
+                "it is of {count} queue pairs, not of 1 to {MOST_QUEUES}"
+            ));
+        }
+        (0..count).map(|_| read(self)).collect()
     }
 
     fn end<T>(self, whole: T) -> Read<T> {
@@ -402,7 +416,26 @@ pub(crate) fn previous_nonce(nonce: u64) -> u64 {
     nonce & !SUCCESSION | nonce.wrapping_sub(1) & SUCCESSION
 }
 
-/// A lane's endpoint towards a PE.
+/// A lane's endpoint towards a PE: those of its queue pairs, the first of which is for all but long transfers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoints(pub(crate) Vec<Endpoint>);
+
+impl Endpoints {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(Tag::Endpoint);
+        writer.put(&[self.0.len() as u8]);
+        self.0.iter().for_each(|one| one.write(&mut writer));
+        writer.finish()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Endpoints> {
+        let mut reader = Reader::open(Tag::Endpoint, bytes)?;
+        let all = reader.list(Endpoint::read)?;
+        reader.end(Endpoints(all))
+    }
+}
+
+/// The endpoint of one queue pair of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) from: u32,
@@ -420,8 +453,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::new(Tag::Endpoint);
+    fn write(&self, writer: &mut Writer) {
         writer.put(&self.from.to_le_bytes());
         writer.put(&self.to.to_le_bytes());
         writer.put(&self.nonce.to_le_bytes());
@@ -429,12 +461,10 @@ impl Endpoint {
         writer.put(&self.sequence.to_le_bytes());
         writer.put(&[self.reads]);
         writer.ece(self.ece);
-        self.port.write(&mut writer);
-        writer.finish()
+        self.port.write(writer);
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Endpoint> {
-        let mut reader = Reader::open(Tag::Endpoint, bytes)?;
+    fn read(reader: &mut Reader<'_>) -> Read<Endpoint> {
         let endpoint = Endpoint {
             from: reader.u32()?,
             to: reader.u32()?,
@@ -443,12 +473,12 @@ impl Endpoint {
             sequence: reader.u32()?,
             reads: reader.u8()?,
             ece: reader.ece()?,
-            port: PortAddress::read(&mut reader)?,
+            port: PortAddress::read(reader)?,
         };
         if endpoint.queue_pair >> 24 != 0 || endpoint.sequence >> 24 != 0 {
             return Err("a queue pair's number or sequence has more than 24 bits".into());
         }
-        reader.end(endpoint)
+        Ok(endpoint)
     }
 }
 
@@ -508,7 +538,26 @@ impl TargetOrder {
     }
 }
 
-/// The reply of the peer's domain to an endpoint.
+/// The reply of the peer's domain to a lane's endpoint: one for each queue pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EndpointReplies(pub(crate) Vec<EndpointReply>);
+
+impl EndpointReplies {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(Tag::EndpointReply);
+        writer.put(&[self.0.len() as u8]);
+        self.0.iter().for_each(|one| one.write(&mut writer));
+        writer.finish()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<EndpointReplies> {
+        let mut reader = Reader::open(Tag::EndpointReply, bytes)?;
+        let all = reader.list(EndpointReply::read)?;
+        reader.end(EndpointReplies(all))
+    }
+}
+
+/// The reply to the endpoint of one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointReply {
     /// The nonce of the endpoint.
@@ -529,8 +578,7 @@ pub(crate) struct EndpointReply {
 }
 
 impl EndpointReply {
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut writer = Writer::new(Tag::EndpointReply);
+    fn write(self, writer: &mut Writer) {
         writer.put(&self.nonce.to_le_bytes());
         writer.put(&self.queue_pair.to_le_bytes());
         writer.put(&self.sequence.to_le_bytes());
@@ -540,13 +588,11 @@ impl EndpointReply {
             None => writer.gids(&[]),
             Some((theirs, ours)) => writer.gids(&[theirs, ours]),
         }
-        self.order.write(&mut writer);
+        self.order.write(writer);
         writer.ece(self.ece);
-        writer.finish()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<EndpointReply> {
-        let mut reader = Reader::open(Tag::EndpointReply, bytes)?;
+    fn read(reader: &mut Reader<'_>) -> Read<EndpointReply> {
         let reply = EndpointReply {
             nonce: reader.u64()?,
             queue_pair: reader.u32()?,
@@ -559,7 +605,7 @@ impl EndpointReply {
                 [theirs, ours] => Some((theirs, ours)),
                 _ => return Err("a route has two identifiers".into()),
             },
-            order: TargetOrder::read(&mut reader)?,
+            order: TargetOrder::read(reader)?,
             ece: reader.ece()?,
         };
         if reply.queue_pair >> 24 != 0 || reply.sequence >> 24 != 0 {
@@ -568,7 +614,7 @@ impl EndpointReply {
         if !(1..=5).contains(&reply.mtu) || reply.reads == 0 {
             return Err("its MTU or its number of reads does not exist".into());
         }
-        reader.end(reply)
+        Ok(reply)
     }
 }
 

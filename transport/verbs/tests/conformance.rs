@@ -101,3 +101,29 @@ fn without_inline_data_and_with_short_queues_it_conforms() {
     };
     conforms(settings, 2);
 }
+
+/// Long transfers, which nearly all are here, go in parts over queue pairs of their own.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn over_several_queue_pairs_it_conforms() {
+    let settings = Settings {
+        queue_pairs: 4,
+        stripe: 64,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
+
+/// The same with the default length, with short queues and without data that goes with its request.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn over_several_short_queue_pairs_it_conforms() {
+    let settings = Settings {
+        queue_pairs: 3,
+        inline: 0,
+        depth: 16,
+        bounce: 256 << 10,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}

@@ -91,6 +91,7 @@ impl Simulator {
             align: 1,
             unregistered: 1 << 30,
             inline: 0,
+            ordered: u64::MAX,
         };
         let capabilities = Capabilities {
             put: limits,

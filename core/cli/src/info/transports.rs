@@ -183,13 +183,20 @@ fn limits(limits: &Limits) -> String {
         align,
         unregistered,
         inline,
+        ordered,
     } = *limits;
-    format!(
+    let mut told = format!(
         "{}, alignment {align}; from unregistered memory: {}; reusable at once: {}",
         size(max),
         size(unregistered),
         size(inline)
-    )
+    );
+    if ordered < max {
+        told.push_str(&format!(
+            "; beyond {ordered} bytes none of the orders below"
+        ));
+    }
+    told
 }
 
 fn size(bytes: u64) -> String {

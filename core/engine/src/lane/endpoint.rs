@@ -409,6 +409,30 @@ impl Endpoint {
         self.to_peer(pe).unwrap_or_default().updates
     }
 
+    /// Whether puts are in flight to a PE that keep no order.
+    #[inline]
+    pub(crate) fn has_long_puts(&self, pe: usize) -> bool {
+        self.has_long_operations() && self.updates(pe).has_long()
+    }
+
+    /// Whether a get of `len` bytes from a PE would read before the updates in flight there.
+    #[inline]
+    pub(crate) fn get_overtakes(&self, pe: usize, kind: MemoryKind, len: usize) -> bool {
+        let is_long = self.caps.get.is_long(len as u64);
+        !self.guarantees(pe, kind).put_get || is_long || self.has_long_puts(pe)
+    }
+
+    /// Whether the lane keeps no order between an operation and those before it.
+    pub(crate) fn is_long(&self, op: &Op) -> bool {
+        match op {
+            Op::Put { from, .. } | Op::PutSignal { from, .. } => {
+                self.caps.put.is_long(from.len as u64)
+            }
+            Op::Get { into, .. } => self.caps.get.is_long(into.len as u64),
+            _ => false,
+        }
+    }
+
     /// Whether messages are in flight to a PE, and nothing else.
     pub(crate) fn only_messages(&self, pe: usize) -> bool {
         let peer = self.to_peer(pe);

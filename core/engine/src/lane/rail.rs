@@ -291,6 +291,18 @@ impl Rail {
         self.caps.wire_up == WireUp::PerLane
     }
 
+    /// Whether some operations are so long that they keep no order.
+    #[inline]
+    pub(crate) fn has_long_operations(&self) -> bool {
+        self.caps.put.ordered != u64::MAX || self.caps.get.ordered != u64::MAX
+    }
+
+    /// The update of a put of `len` bytes to memory of a kind.
+    #[inline]
+    pub(crate) fn put_update(&self, kind: MemoryKind, len: usize) -> OpSet {
+        OpSet::put(kind, self.caps.put.is_long(len as u64))
+    }
+
     /// Whether completion means placement for all of these operations to a PE.
     pub(crate) fn completion_is_placement(&self, pe: usize, ops: OpSet) -> bool {
         self.kinds(ops)

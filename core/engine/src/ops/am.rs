@@ -36,9 +36,9 @@ impl Worker {
         fetching: bool,
     ) -> Result<u64> {
         // The atomic must see this PE's own puts, as a get does.
-        if !peer.endpoint.guarantees(peer.pe, remote.kind).put_message
-            && self.inserts(FenceSite::ReadLane)
-        {
+        let overtakes = !peer.endpoint.guarantees(peer.pe, remote.kind).put_message
+            || peer.endpoint.has_long_puts(peer.pe);
+        if overtakes && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }
         let sent = self.claim_slot(peer, fetching)?;

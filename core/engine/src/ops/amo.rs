@@ -53,7 +53,9 @@ impl Worker {
         let AtomicRequest { op, width, .. } = request;
         let caps = &endpoint.caps;
         // A read must see this PE's own puts, as a get does.
-        let reads = op == AtomicOp::Fetch && !endpoint.guarantees(pe, remote.kind).put_atomic;
+        let overtakes =
+            !endpoint.guarantees(pe, remote.kind).put_atomic || endpoint.has_long_puts(pe);
+        let reads = op == AtomicOp::Fetch && overtakes;
         if reads && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }

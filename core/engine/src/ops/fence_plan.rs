@@ -4,7 +4,8 @@
 //! An order that the lane itself preserves before everything that may follow costs nothing. Little does an order that it
 //! preserves once it was [told](oxshmem_transport::Lane::fence) of the fence. An order that it
 //! preserves before its own later operations only is made now if this PE's CPU may store to the same PE,
-//! and else when another endpoint is next used for it.
+//! and else when another endpoint is next used for it. A long operation, which keeps no order on its own endpoint, counts as
+//! one on another.
 
 use oxshmem_transport::{Guarantees, MemoryKind};
 
@@ -21,6 +22,8 @@ pub(crate) struct FenceInput<'a> {
     pub transport: usize,
     /// The paths to the PE.
     pub paths: &'a PeerPaths,
+    /// Whether later operations of the endpoint may be long: they keep no order with those before them.
+    pub long_may_follow: bool,
     /// Whether the PE is this one.
     pub is_own: bool,
     /// Whether this PE's CPU stores to memory that transports have mapped: not in checked mode.
@@ -41,7 +44,8 @@ pub(crate) enum FenceAction {
 pub(crate) struct Preserved {
     /// A [fence](oxshmem_transport::Lane::fence) of the lane, which orders its own puts.
     pub by_lane: Option<FenceSite>,
-    /// A flush of the endpoint before the next operation on another one: the endpoint is marked as fenced.
+    /// A flush of the endpoint before the next long operation and the next one on another endpoint: the endpoint is marked as
+    /// fenced.
     pub by_later_flush: Option<FenceSite>,
 }
 
@@ -70,7 +74,7 @@ pub(crate) fn fence_plan(
     if input.cpu_may_store() {
         return FenceAction::Flush(FenceSite::FenceOtherPath);
     }
-    let others = input.other_transport_may_follow();
+    let others = input.long_may_follow || input.other_transport_may_follow();
     FenceAction::Preserved(Preserved {
         by_lane: (!preserved).then_some(FenceSite::FenceLane),
         by_later_flush: others.then_some(FenceSite::FenceOtherPath),
@@ -146,6 +150,7 @@ mod tests {
             to_order,
             transport: 0,
             paths,
+            long_may_follow: false,
             is_own: false,
             stores_to_mapped: true,
         }
@@ -260,6 +265,25 @@ mod tests {
             let plan = fence_plan(input(puts(), &paths), ordered);
             assert_eq!(plan, LATER_FLUSH);
         }
+    }
+
+    #[test]
+    fn m17_long_operations_are_flushed_and_flush_what_a_fence_has_put_before_them() {
+        let paths = by_lane();
+        let long = FenceInput {
+            long_may_follow: true,
+            ..input(OpSet::put(MemoryKind::Host, true), &paths)
+        };
+        for guarantees in [ordered, after_a_fence] {
+            let plan = fence_plan(long, guarantees);
+            assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+        }
+        // Short ones cost nothing until a long one follows.
+        let short = FenceInput {
+            to_order: puts(),
+            ..long
+        };
+        assert_eq!(fence_plan(short, ordered), LATER_FLUSH);
     }
 
     #[test]

@@ -17,10 +17,15 @@ use crate::worker::Worker;
 
 impl Worker {
     /// Orders earlier operations before one that is about to be posted: this PE's own stores, which the NIC
-    /// may read or overtake, and the operations that a fence left in flight on other endpoints.
-    pub(crate) fn before_posting(&self, peer: LanePeer<'_>) -> Result<()> {
+    /// may read or overtake, and the operations that a fence left in flight on other endpoints, or on this one if it is a long
+    /// operation.
+    pub(crate) fn before_posting(&self, peer: LanePeer<'_>, op: &Op) -> Result<()> {
         self.cpu_fence(FenceSite::Doorbell);
-        self.flush_fenced(peer.pe, Some(peer.endpoint))
+        if !self.state.lanes.has_fenced.get() {
+            return Ok(());
+        }
+        let keeps_order = (!peer.endpoint.is_long(op)).then_some(peer.endpoint);
+        self.flush_fenced(peer.pe, keeps_order)
     }
 
     /// Flushes the endpoints on which a fence left operations in flight to a PE, but `except`, which preserves

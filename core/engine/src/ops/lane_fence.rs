@@ -30,6 +30,7 @@ impl Worker {
             to_order: endpoint.to_order(pe),
             transport: endpoint.index,
             paths: self.engine.routes.paths_to(pe),
+            long_may_follow: endpoint.has_long_operations(),
             is_own: pe == self.engine.me,
             stores_to_mapped: self.engine.simulation.is_some() || !self.engine.is_checked,
         };

@@ -108,6 +108,7 @@ impl Worker {
                 from: chunk.local,
                 to,
             };
+            let update = endpoint.put_update(remote.kind, chunk.local.len);
             done += chunk.local.len;
             let reads = reading || !chunk.is_inline(limits);
             let until = if reads && (chunk.bounce.is_some() || done == len) {
@@ -117,7 +118,7 @@ impl Worker {
                 Until::Posted
             };
             self.state.lanes.note_gpu_update(endpoint, remote);
-            let effect = Effect::Write(OpSet::of(OpKind::Put, remote.kind));
+            let effect = Effect::Write(update);
             // SAFETY: up to the limit the bytes are copied at once, beyond it we wait for completion
             // before returning or reusing the bounce buffer; after a failure the lane is dropped.
             let posted = unsafe { self.post(peer, op, until, effect) };
@@ -162,8 +163,8 @@ impl Worker {
     ) -> Result<()> {
         let endpoint = peer.endpoint;
         let (limits, len) = (endpoint.caps.get, destination.len);
-        if !endpoint.guarantees(remote.pe, remote.kind).put_get && self.inserts(FenceSite::ReadLane)
-        {
+        let overtakes = endpoint.get_overtakes(remote.pe, remote.kind, len);
+        if overtakes && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }
         let (from, rest) = remote.locate(endpoint, 0);
@@ -262,7 +263,7 @@ impl Worker {
             };
             self.state.lanes.note_gpu_update(endpoint, remote);
             self.state.lanes.note_gpu_update(endpoint, word);
-            let mut updates = OpSet::of(OpKind::Put, remote.kind);
+            let mut updates = endpoint.put_update(remote.kind, source.len);
             // A NIC sets a signal by a write, as it writes data.
             let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
                 && signal.op == SignalOp::Set;
@@ -281,7 +282,9 @@ impl Worker {
         unsafe { self.lane_put(endpoint, remote, source)? };
         let message = matches!(path, AccessPath::Lane(same, word)
             if std::ptr::eq(same, endpoint) && word.atomics == AtomicsBy::TargetCpu);
-        let preserved = message && endpoint.guarantees(remote.pe, remote.kind).put_message;
+        let preserved = message
+            && endpoint.guarantees(remote.pe, remote.kind).put_message
+            && !endpoint.has_long_puts(remote.pe);
         if !preserved && self.inserts(FenceSite::SignalLane) {
             self.flush(peer)?;
         }
@@ -331,7 +334,7 @@ impl Worker {
         };
         let (to, _) = remote.locate(endpoint, 0);
         self.state.lanes.note_gpu_update(endpoint, remote);
-        let effect = Effect::WriteNbi(OpSet::of(OpKind::Put, remote.kind));
+        let effect = Effect::WriteNbi(endpoint.put_update(remote.kind, source.len));
         let op = Op::Put {
             from: from.local,
             to,
@@ -387,7 +390,7 @@ impl Worker {
         let (from, rest) = remote.locate(endpoint, 0);
         let into = self.local_whole(endpoint, destination, endpoint.caps.get);
         // A get that has to see earlier puts waits for them.
-        let at_once = endpoint.guarantees(remote.pe, remote.kind).put_get && len <= rest;
+        let at_once = !endpoint.get_overtakes(remote.pe, remote.kind, len) && len <= rest;
         match into.filter(|_| at_once) {
             Some(into) => {
                 let into = into.local;

@@ -35,7 +35,7 @@ impl Worker {
     ) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
         let _traced = endpoint.traced(&op, pe, until == Until::Completed, effect);
-        self.before_posting(peer)?;
+        self.before_posting(peer, &op)?;
         let updates = !effect.updates().is_empty();
         let rounds = self.lane_polls();
         if until == Until::Completed && rounds > 0 {
@@ -122,7 +122,7 @@ impl Worker {
     ) -> Result<()> {
         let LanePeer { endpoint, pe, .. } = peer;
         if !endpoint.needs_connection(pe) {
-            self.before_posting(peer)?;
+            self.before_posting(peer, &op)?;
             // SAFETY: the caller's promise.
             if unsafe { endpoint.defer(pe, op) } {
                 drop(endpoint.traced(&op, pe, false, effect));

@@ -3,7 +3,8 @@
 
 use oxshmem_transport::{Guarantees, MemoryKind};
 
-/// A set of kinds of operations: puts and atomics, on host and on GPU memory, and active messages.
+/// A set of kinds of operations: puts and atomics, on host and on GPU memory, and active messages. It also says whether some
+/// of the puts are [long](oxshmem_transport::Limits::ordered): those keep no order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpSet(u8);
 
@@ -26,6 +27,8 @@ impl OpSet {
     const ATOMIC: u8 = 2;
     /// Messages, which the target's CPU serves, on host memory alone.
     const MESSAGE: u8 = 16;
+    /// Puts that keep no order, beside their kinds.
+    const LONG: u8 = 32;
 
     /// The set of this one kind of operation.
     pub fn of(op: OpKind, kind: MemoryKind) -> Self {
@@ -35,6 +38,17 @@ impl OpSet {
             OpKind::Message => return OpSet(Self::MESSAGE),
         };
         OpSet(bit << shift(kind))
+    }
+
+    /// A put, or the data of a put-with-signal, on memory of this kind. `is_long`: whether it keeps no order.
+    pub(crate) fn put(kind: MemoryKind, is_long: bool) -> Self {
+        let long = if is_long { Self::LONG } else { 0 };
+        OpSet(OpSet::of(OpKind::Put, kind).0 | long)
+    }
+
+    /// Whether there are puts in it that keep no order.
+    pub(crate) fn has_long(self) -> bool {
+        self.0 & Self::LONG != 0
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -72,7 +86,7 @@ fn shift(kind: MemoryKind) -> u32 {
 }
 
 /// Whether a lane itself performs all of `earlier` before any of `later`, towards one PE. Between
-/// kinds of memory it must promise the order for both.
+/// kinds of memory it must promise the order for both. Long puts are before nothing and after nothing.
 pub(crate) fn preserves_order(
     guarantees: impl Fn(MemoryKind) -> Guarantees,
     earlier: OpSet,
@@ -88,6 +102,10 @@ pub(crate) fn preserves_order(
         (OpKind::Message, OpKind::Message) => true,
         (OpKind::Atomic, OpKind::Message) | (OpKind::Message, _) => false,
     };
+    let has_long = earlier.has_long() || later.has_long();
+    if has_long && !earlier.is_empty() && !later.is_empty() {
+        return false;
+    }
     earlier.pairs().all(|(first, at)| {
         later.pairs().all(|(second, to)| {
             promised(guarantees(at), first, second)
@@ -152,6 +170,32 @@ mod tests {
         let mut both = messages;
         both.add(puts);
         assert!(!both.only_messages() && both.has(OpKind::Message, MemoryKind::Host));
+    }
+
+    #[test]
+    fn m17_a_long_put_is_before_nothing_and_after_nothing() {
+        let all = |_| Guarantees {
+            put_put: true,
+            put_fence_put: true,
+            put_atomic: true,
+            atomic_put: true,
+            atomic_atomic: true,
+            put_message: true,
+            ..Guarantees::NONE
+        };
+        let (long, short) = (
+            OpSet::put(MemoryKind::Host, true),
+            OpSet::put(MemoryKind::Host, false),
+        );
+        let message = OpSet::of(OpKind::Message, MemoryKind::Host);
+        assert!(preserves_order(all, short, short));
+        for other in [short, long, message] {
+            assert!(!preserves_order(all, long, other));
+            assert!(!preserves_order(all, other, long));
+        }
+        assert!(preserves_order(all, long, OpSet::NONE) && preserves_order(all, OpSet::NONE, long));
+        // It is a put all the same.
+        assert!(long.has(OpKind::Put, MemoryKind::Host) && !long.only_messages());
     }
 
     #[test]

@@ -71,6 +71,7 @@ unsafe impl Transport for StandIn {
             align: 1,
             unregistered: 0,
             inline: 0,
+            ordered: u64::MAX,
         };
         let atomics = match self.kind {
             Kind::Nvlink => AtomicLevel::None,

@@ -7,7 +7,7 @@ use super::harness::Harness;
 use super::lanes::{Lanes, Patience, get, put};
 use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, to};
-use crate::capabilities::SignalSupport;
+use crate::capabilities::{Limits, SignalSupport};
 use crate::op::{AtomicOp, Op, SignalOp, Width};
 
 /// The number of rounds of a check by a concurrent reader.
@@ -96,7 +96,7 @@ pub(super) fn put_put(harness: &dyn Harness) -> Found {
     }
     let mut lanes = world.lanes()?;
     let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
-    let long = world.capabilities.put.max.min(4096) / 8 * 8;
+    let long = ordered(world.capabilities.put, 4096);
     local.set(0, long, 1);
     local.set(8192, 8, 2);
     for _ in 0..20 {
@@ -162,7 +162,7 @@ pub(super) fn put_fence_put(harness: &dyn Harness) -> Found {
     }
     let mut lanes = world.lanes()?;
     let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
-    let data = world.capabilities.put.max.min(1024) / 8 * 8;
+    let data = ordered(world.capabilities.put, 1024);
     // The flush between rounds ends a fence; without one between, it lasts.
     for between in [0, 3] {
         remote.set(0, 32 << 10, 0);
@@ -178,6 +178,49 @@ pub(super) fn put_fence_put(harness: &dyn Harness) -> Found {
             }
             lanes.perform(PE0, PE1, &[flag])
         })?;
+    }
+    Ok(Done::Tried)
+}
+
+/// The most bytes, in whole words and up to `most`, of an operation that keeps its order.
+fn ordered(limits: Limits, most: u64) -> u64 {
+    limits.max.min(limits.ordered).min(most) / 8 * 8
+}
+
+/// A flush comes after operations of any length, in whatever parts they went, and before what is posted when it has
+/// completed: of two long puts to one place the later stays, and a get reads what they wrote.
+pub(super) fn long_operations_are_flushed(harness: &dyn Harness) -> Found {
+    let world = World::new(harness, 2, 1 << 20)?;
+    let (puts, gets) = (world.capabilities.put, world.capabilities.get);
+    if puts.ordered == u64::MAX && gets.ordered == u64::MAX {
+        return Ok(Done::Free("operations of every length keep their order"));
+    }
+    let mut lanes = world.lanes()?;
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    let most = puts.max.min(gets.max).min(300_000);
+    let just_long = puts.ordered.min(gets.ordered).saturating_add(1).min(most);
+    for size in [just_long, most / 3, most] {
+        for round in 0..10 {
+            let (old, new) = (2 * round, 2 * round + 1);
+            // Away from the start of a word, so that no part begins with one.
+            let at = 3 * u64::from(round % 2 == 1);
+            for byte in [old, new] {
+                local.fill(0, size, byte);
+                // A short one before and after it goes another way.
+                let around = put(local.buffer(0, 8), to(600_000));
+                let all = [around, put(local.buffer(0, size), to(at)), around];
+                lanes.perform(PE0, PE1, &all)?;
+                remote
+                    .expect_filled(at, size, byte)
+                    .map_err(|e| format!("{size} bytes put and flushed: {e}"))?;
+            }
+            let into = 600_000;
+            local.set(into, size, 0xee);
+            lanes.perform(PE0, PE1, &[get(local.buffer(into, size), to(at))])?;
+            local
+                .expect_filled(into, size, new)
+                .map_err(|e| format!("{size} bytes got: {e}"))?;
+        }
     }
     Ok(Done::Tried)
 }
@@ -312,13 +355,9 @@ pub(super) fn put_get(harness: &dyn Harness) -> Found {
     }
     let mut lanes = world.lanes()?;
     let local = &world.member(PE0).local;
-    let most = world
-        .capabilities
-        .put
-        .max
-        .min(world.capabilities.get.max)
-        .min(4096);
-    for size in [8, 64, most] {
+    let (puts, gets) = (world.capabilities.put, world.capabilities.get);
+    let most = ordered(puts, 4096).min(ordered(gets, 4096));
+    for size in [8, most.min(64), most] {
         for round in 0..20 {
             local.fill(0, size, round);
             local.set(8192, size, 0xee);

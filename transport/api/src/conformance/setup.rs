@@ -22,12 +22,18 @@ pub(super) fn declarations(harness: &dyn Harness) -> Found {
             align,
             unregistered,
             inline,
+            ordered,
         } = limits;
         if max == 0 {
             return Err(format!("{what}: no size at all (max is 0)"));
         }
         if !align.is_power_of_two() {
             return Err(format!("{what}: alignment {align} is not a power of two"));
+        }
+        if ordered < 8 {
+            return Err(format!(
+                "{what}: not even a word keeps an order: {limits:?}"
+            ));
         }
         if unregistered > max || inline > max {
             return Err(format!(

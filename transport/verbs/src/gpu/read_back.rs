@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Memory, Result};
+use oxshmem_transport::{Memory, Pe, Result};
 
 use crate::arena::Arena;
 use crate::ibv::{Completion, CompletionQueue, MemoryRegion, QueuePair};
 use crate::lane::batch::{Batch, LocalBuffer, Operation, SendRequest};
+use crate::lane::request_id::RequestId;
 use crate::port_state::PortState;
 
 /// How long a read within one host may take.
@@ -72,7 +73,7 @@ impl Loopback {
             local: LocalBuffer::Registered(self.into.at(0), 1, self.into.lkey()),
             is_fenced: false,
         };
-        self.batch.push(0, request);
+        self.batch.push(RequestId::primary(Pe(0), 0), request);
         self.batch.signal_last();
         // SAFETY: the local buffer is the loopback's own, registered, and outlives its queue pair.
         unsafe { self.batch.post(&self.pair) }.map_err(|code| {

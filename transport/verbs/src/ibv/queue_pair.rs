@@ -191,7 +191,7 @@ impl QueuePair {
         let (raw, depth, inline) = sizes.largest(create).map_err(|error| {
             let call = format!(
                 "ibv_create_qp of {} requests (the device holds {} queue pairs in all; \
-                 OXSHMEM_VERBS_DEPTH makes them smaller)",
+                 OXSHMEM_VERBS_DEPTH makes them smaller, OXSHMEM_VERBS_QPS fewer)",
                 sizes.depth, sizes.max_pairs
             );
             failed(&call, error)

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr::{NonNull, null_mut};
 
+use super::request_id::RequestId;
 use crate::ibv::sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode};
 use crate::ibv::{QueuePair, atomic_t, rdma_t, wr_t};
 
@@ -97,7 +98,7 @@ impl Batch {
 
     /// Adds a request. Its completion carries `id`. The batch must not be full.
     #[inline(always)]
-    pub(crate) fn push(&mut self, id: u64, request: SendRequest) {
+    pub(crate) fn push(&mut self, id: RequestId, request: SendRequest) {
         debug_assert!(self.len < LONGEST);
         let at = self.len;
         self.len += 1;
@@ -163,7 +164,7 @@ impl Batch {
                 lkey,
             });
             let wr = &raw mut (*arrays).requests[at];
-            (*wr).wr_id = id;
+            (*wr).wr_id = id.to_u64();
             (*wr).next = null_mut();
             (*wr).sg_list = sge;
             (*wr).num_sge = c_int::from(length > 0);

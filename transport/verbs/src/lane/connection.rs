@@ -1,96 +1,70 @@
-//! A lane's connection with one PE: its queue pair, the requests outstanding there, and its counters.
+//! A lane's connection with one PE: its queue pairs, the requests outstanding there, and its counters.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
 use super::bounce_pool::BouncePool;
 use super::kept::Kept;
-use super::put_keys::PutKeys;
-use super::send_queue::{Deliver, SendQueue, WorkRequest};
+use super::long_operations::LongOperations;
+use super::requester::{Making, Predecessor, Requester, Role};
+use super::send_queue::{Deliver, WorkRequest};
+use super::stripes::Stripes;
 use crate::completion_error::CompletionError;
-use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
+use crate::ibv::CompletionQueue;
 use crate::limits::NAME;
-use crate::port::Path;
-use crate::port_state::{LEAST_DEPTH, PortState, bad_peer_data, requests};
+use crate::port_state::{PortState, bad_peer_data};
 use crate::remote_region::Regions;
-use crate::wire::{self, Endpoint, EndpointReply, TargetOrder};
+use crate::wire::{EndpointReplies, Endpoints};
 
-/// Reads and atomics that one connection has in flight at most.
-const READS: u8 = 16;
-
-/// The time after which a software device that has completed nothing is given one more request: rxe's
-/// sender waits on flags that its receiving side clears without a lock (for a fence, for a read's turn, for
-/// a retry), so that a wake-up can get lost, and only another request wakes it.
-const STALL: Duration = Duration::from_millis(300);
-
-/// The requester's queue pair, with its send queue.
+/// The queue pairs of one connection.
 #[derive(Debug)]
-pub(crate) struct Requester {
-    // First, so that it ends before the memory that it may still write to.
-    pub(crate) pair: QueuePair,
-    pub(crate) send_queue: SendQueue,
-    /// Bytes that a request may carry inline.
-    pub(crate) max_inline: u32,
-    /// The number of the last get's or fetch's request.
-    pub(crate) last_read: Option<u32>,
-    /// The number of the last atomic's request.
-    pub(crate) last_atomic: Option<u32>,
-    /// The keys of puts.
-    pub(crate) put_keys: PutKeys,
-    /// Whether GPU memory was written since the last flush.
-    pub(crate) gpu_written: bool,
-    /// The order of writes at the target.
-    pub(crate) order: TargetOrder,
-    /// Bytes that one packet carries.
-    pub(crate) packet_bytes: u32,
-    /// The route of its packets, in words.
-    pub(crate) description: String,
-    /// Whether any request was ever completed.
-    pub(crate) ever_acked: bool,
-    /// The queue pairs since the peer last answered, this one included; 0 for a connection's first one.
-    pub(super) attempt: u32,
-    /// The oldest outstanding request at the last check for a stall, and since when it is the oldest.
-    oldest: Option<(u32, Instant)>,
-    endpoint: Endpoint,
-    reply: Option<EndpointReply>,
+pub(crate) struct Queues {
+    /// That of all operations, or of all but long transfers.
+    pub(crate) primary: Requester,
+    /// Those of long transfers.
+    pub(crate) stripes: Option<Stripes>,
 }
 
-impl Requester {
-    /// Whether the peer has ever answered, an earlier queue pair of this connection perhaps.
-    pub(super) fn was_ever_acked(&self) -> bool {
-        self.ever_acked || self.attempt > 0
+impl Queues {
+    /// The bulk queue pairs.
+    pub(super) fn bulk(&self) -> impl Iterator<Item = &Requester> {
+        let stripes = self.stripes.iter();
+        stripes.flat_map(|stripes| stripes.queues.iter().map(|bulk| &bulk.requester))
     }
 
-    /// Outstanding requests that may have been performed or not, and are not to be performed twice.
-    pub(super) fn in_doubt(&self) -> usize {
-        let all = self.send_queue.iter();
-        all.filter(|sent| !sent.request.may_be_repeated()).count()
+    /// All queue pairs, the primary one first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Requester> {
+        std::iter::once(&self.primary).chain(self.bulk())
     }
 
-    /// The nonce of its endpoint.
-    pub(super) fn nonce(&self) -> u64 {
-        self.endpoint.nonce
+    /// Requests outstanding.
+    pub(super) fn outstanding(&self) -> u32 {
+        self.all().map(|one| one.send_queue.outstanding()).sum()
     }
 
-    /// Whether no completion that is due has arrived for [`STALL`]. The time starts again then.
-    pub(crate) fn stalls(&mut self, now: Instant) -> bool {
-        let expects = self.send_queue.expects_completion();
-        let oldest = expects.then(|| self.send_queue.oldest());
-        match (self.oldest, oldest) {
-            (Some((known, since)), Some(oldest)) if known == oldest => {
-                let stalls = now.duration_since(since) >= STALL;
-                if stalls {
-                    self.oldest = Some((oldest, now));
-                }
-                stalls
-            }
-            (_, oldest) => {
-                self.oldest = oldest.map(|oldest| (oldest, now));
-                false
+    /// The queue pair of this number, as completions name it.
+    pub(super) fn get_mut(&mut self, queue: u8) -> Option<&mut Requester> {
+        match queue {
+            0 => Some(&mut self.primary),
+            queue => {
+                let bulk = self.stripes.as_mut()?.bulk_mut(queue)?;
+                Some(&mut bulk.requester)
             }
         }
+    }
+
+    /// The endpoint's bytes.
+    fn endpoint_bytes(&self) -> Vec<u8> {
+        Endpoints(self.all().map(|one| one.endpoint.clone()).collect()).to_bytes()
+    }
+
+    /// Destroys them all, as [`Requester::end`].
+    fn end(self, pool: &mut BouncePool) -> u32 {
+        let stripes = self.stripes.into_iter();
+        let bulk = stripes.flat_map(|stripes| stripes.queues);
+        let bulk: u32 = bulk.map(|bulk| bulk.requester.end(pool)).sum();
+        bulk + self.primary.end(pool)
     }
 }
 
@@ -100,8 +74,8 @@ pub(crate) enum ConnectionState {
     /// No queue pair was created yet.
     Unused,
     /// An endpoint that is not connected.
-    Created(Box<Requester>),
-    Connected(Box<Requester>),
+    Created(Box<Queues>),
+    Connected(Box<Queues>),
     /// It failed or its PE is lost; nothing of it is outstanding.
     Failed(CompletionError),
 }
@@ -116,6 +90,8 @@ pub(crate) struct Connection {
     pub(crate) is_listed: bool,
     /// Whether a caller waits for those requests.
     pub(crate) wants_signal: bool,
+    /// The operations that go over the bulk queue pairs, if there are any, and the count of all operations.
+    pub(super) operations: Option<Box<LongOperations>>,
     /// The parts of an interrupted connection that the next queue pair takes over.
     pub(super) kept: Option<Box<Kept>>,
 }
@@ -128,6 +104,7 @@ impl Connection {
             regions: Regions::from(Vec::new()),
             is_listed: false,
             wants_signal: false,
+            operations: None,
             kept: None,
         }
     }
@@ -146,7 +123,7 @@ impl Connection {
     /// Outstanding requests that may have been performed or not.
     pub(super) fn in_doubt(&self) -> usize {
         match &self.state {
-            ConnectionState::Connected(requester) => requester.in_doubt(),
+            ConnectionState::Connected(queues) => queues.all().map(Requester::in_doubt).sum(),
             _ => 0,
         }
     }
@@ -164,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// The endpoint's bytes. The first call creates the queue pair, of `capacity` requests.
+    /// The endpoint's bytes. The first call creates the queue pairs, of `capacity` requests each.
     pub(crate) fn endpoint(
         &mut self,
         port_state: &PortState,
@@ -173,75 +150,53 @@ impl Connection {
         capacity: u32,
     ) -> Result<Vec<u8>> {
         match &self.state {
-            ConnectionState::Created(requester) | ConnectionState::Connected(requester) => {
-                return Ok(requester.endpoint.to_bytes());
+            ConnectionState::Created(queues) | ConnectionState::Connected(queues) => {
+                return Ok(queues.endpoint_bytes());
             }
             ConnectionState::Failed(cause) => return Err(cause.error(pe)),
             ConnectionState::Unused => {}
         }
         // They may say that the port has another address.
         port_state.events();
-        let (port, here) = (&port_state.port, port_state.addressing());
-        // A queue pair that is made again takes all that the one before it had outstanding.
-        let kept = self.kept.as_ref().map_or(0, |kept| kept.requests.len());
-        let sizes = QueueSizes {
-            depth: capacity,
-            least_depth: requests(LEAST_DEPTH).max(kept as u32).min(capacity),
-            inline: port_state.settings.inline,
-            max_pairs: port.limits.queue_pairs,
+        let making = Making {
+            port_state,
+            pe,
+            completions,
+            capacity,
         };
-        let domain = &port_state.protection_domain;
-        let pair = QueuePair::new(domain, completions, completions, ReceiveSource::None, sizes)?;
-        pair.prepare(port.number, here.partition)?;
-        let (nonce, attempt) = match &self.kept {
-            None => (wire::first_nonce(port_state.next_nonce()), 0),
-            Some(kept) => (wire::next_nonce(kept.nonce), kept.attempt),
-        };
-        let endpoint = Endpoint {
-            from: port_state.published.job.me.0,
-            to: pe.0,
-            nonce,
-            queue_pair: pair.number(),
-            sequence: (port_state.next_nonce() >> 40) as u32,
-            reads: port.limits.reads_out.clamp(1, READS),
-            ece: pair.ece(),
-            port: here.address(),
-        };
-        let bytes = endpoint.to_bytes();
-        self.state = ConnectionState::Created(Box::new(Requester {
-            max_inline: pair.inline(),
-            send_queue: SendQueue::new(pair.depth()),
-            pair,
-            last_read: None,
-            last_atomic: None,
-            // Its puts must not pass those of the queue pair before it, if a fence was between them.
-            put_keys: match self.kept {
-                None => PutKeys::Relaxed,
-                Some(_) => PutKeys::Strict,
-            },
-            gpu_written: false,
-            order: TargetOrder::KEPT,
-            packet_bytes: 128 << port.mtu,
-            description: String::new(),
-            ever_acked: false,
-            attempt,
-            oldest: None,
-            endpoint,
-            reply: None,
-        }));
+        // Queue pairs that are made again take all that those before them had outstanding.
+        let kept = self.kept.as_ref();
+        let attempt = kept.map_or(0, |kept| kept.attempt);
+        let after = |nonce| Predecessor { nonce, attempt };
+        let requests = kept.map_or(0, |kept| kept.requests.len());
+        let before = kept.map(|kept| after(kept.nonce));
+        let primary = making.requester(Role::Primary, before, requests)?;
+        let bulk = (0..port_state.bulk_queues() as usize).map(|at| {
+            let nonce = kept.and_then(|kept| kept.bulk_nonces.get(at).copied());
+            making.requester(Role::Bulk, nonce.map(after), 0)
+        });
+        let bulk = bulk.collect::<Result<Vec<_>>>()?;
+        let stripes = (!bulk.is_empty()).then(|| Stripes::new(bulk));
+        if stripes.is_some() {
+            self.operations.get_or_insert_default();
+        }
+        let queues = Queues { primary, stripes };
+        let bytes = queues.endpoint_bytes();
+        self.state = ConnectionState::Created(Box::new(queues));
         Ok(bytes)
     }
 
     /// Connects with the reply of the peer's domain. The same reply twice is no error.
     pub(crate) fn connect(&mut self, port_state: &PortState, pe: Pe, reply: &[u8]) -> Result<()> {
         let bad = |why: String| bad_peer_data("the answer to a lane's endpoint", pe, why);
-        let reply = EndpointReply::from_bytes(reply).map_err(bad)?;
-        let requester = match &mut self.state {
-            ConnectionState::Created(requester) => requester,
-            ConnectionState::Connected(requester) if requester.reply == Some(reply) => {
-                return Ok(());
-            }
-            ConnectionState::Connected(_) => {
+        let replies = EndpointReplies::from_bytes(reply).map_err(bad)?.0;
+        let queues = match &mut self.state {
+            ConnectionState::Created(queues) => queues,
+            ConnectionState::Connected(queues) => {
+                let known = queues.all().map(|one| one.reply.as_ref());
+                if known.eq(replies.iter().map(Some)) {
+                    return Ok(());
+                }
                 return Err(bad("this lane is connected already".into()));
             }
             ConnectionState::Failed(cause) => return Err(cause.error(pe)),
@@ -249,45 +204,24 @@ impl Connection {
                 return Err(bad("this lane made no endpoint towards it".into()));
             }
         };
-        if reply.nonce != requester.endpoint.nonce {
-            return Err(bad("it answers another endpoint".into()));
+        let offered = queues.all().count();
+        if replies.len() != offered {
+            return Err(bad(format!(
+                "it is of {} queue pairs, and the endpoint of {offered}",
+                replies.len()
+            )));
         }
-        if reply.mtu > requester.endpoint.port.mtu || reply.reads > requester.endpoint.reads {
-            return Err(bad("it wants more than was offered".into()));
+        for (one, reply) in queues.all().zip(&replies) {
+            one.check(port_state, reply).map_err(bad)?;
         }
-        if port_state.port.attributes.ethernet && reply.route.is_none() {
-            return Err(bad("on RoCE a route is needed".into()));
+        for (queue, reply) in (0..).zip(replies) {
+            if let Some(one) = queues.get_mut(queue) {
+                one.connect(port_state, pe, reply)?;
+            }
         }
-        let path = Path {
-            mtu: reply.mtu,
-            route: reply.route,
-        };
-        let sequences = (requester.endpoint.sequence, reply.sequence);
-        let attributes = port_state
-            .connect_attributes(
-                &path,
-                reply.lid,
-                reply.queue_pair,
-                sequences,
-                (reply.reads, 1),
-            )
-            .map_err(bad)?;
-        // Those of the offered options that the responder takes.
-        if let Some(ece) = reply.ece {
-            requester.pair.take_ece(ece);
-        }
-        requester.pair.connect(&attributes)?;
-        requester.packet_bytes = 128 << reply.mtu;
-        requester.order = reply.order;
-        if !port_state.has_atomics() {
-            // This side's device has none to perform on it.
-            requester.order.flush_word = None;
-        }
-        requester.description = attributes.description;
-        requester.reply = Some(reply);
         let created = std::mem::replace(&mut self.state, ConnectionState::Unused);
-        if let ConnectionState::Created(requester) = created {
-            self.state = ConnectionState::Connected(requester);
+        if let ConnectionState::Created(queues) = created {
+            self.state = ConnectionState::Connected(queues);
         }
         Ok(())
     }
@@ -296,22 +230,66 @@ impl Connection {
     /// and counts. Gives the number of them.
     #[inline]
     pub(crate) fn retire(&mut self, number: u32, pool: &mut BouncePool) -> u32 {
-        let ConnectionState::Connected(requester) = &mut self.state else {
+        let ConnectionState::Connected(queues) = &mut self.state else {
             return 0;
         };
+        let requester = &mut queues.primary;
         let count = requester.send_queue.count_up_to(number);
         requester.ever_acked |= count > 0;
+        let mut completed = 0;
         for _ in 0..count {
             let Some(request) = requester.send_queue.pop() else {
                 break;
             };
             deliver(&request, pool);
-            self.counters.completed += u64::from(request.is_last);
+            completed += u64::from(request.is_last);
+        }
+        match &mut self.operations {
+            None => self.counters.completed += completed,
+            Some(operations) => {
+                let queue = &requester.send_queue;
+                operations.primaries_done(completed, |number| queue.contains(number));
+                self.counters.completed = operations.completed();
+            }
         }
         count
     }
 
-    /// Destroys the queue pair, then releases the blocks of its requests. Gives the number of outstanding
+    /// [Retires](Self::retire) requests of a bulk queue pair: the parts of long operations.
+    pub(crate) fn retire_bulk(&mut self, queue: u8, number: u32, pool: &mut BouncePool) -> u32 {
+        let ConnectionState::Connected(queues) = &mut self.state else {
+            return 0;
+        };
+        let (Some(stripes), Some(operations)) = (&mut queues.stripes, &mut self.operations) else {
+            return 0;
+        };
+        let Some(bulk) = stripes.bulk_mut(queue) else {
+            return 0;
+        };
+        let count = bulk.requester.send_queue.count_up_to(number);
+        bulk.requester.ever_acked |= count > 0;
+        for _ in 0..count {
+            let Some(request) = bulk.requester.send_queue.pop() else {
+                break;
+            };
+            deliver(&request, pool);
+            if request.is_last
+                && let Some(part_of) = bulk.parts.pop_front()
+            {
+                operations.part_done(part_of);
+            }
+        }
+        self.counters.completed = operations.completed();
+        count
+    }
+
+    /// Whether signals are due, since their data is placed.
+    pub(crate) fn has_due_signals(&self) -> bool {
+        let operations = self.operations.as_ref();
+        operations.is_some_and(|operations| operations.has_due())
+    }
+
+    /// Destroys the queue pairs, then releases the blocks of their requests. Gives the number of outstanding
     /// requests: the completion queue may still hold as many flushed completions.
     #[cold]
     pub(crate) fn fail(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
@@ -321,37 +299,15 @@ impl Connection {
     }
 
     fn fail_requester(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
-        let requester = match std::mem::replace(&mut self.state, ConnectionState::Failed(cause)) {
-            ConnectionState::Created(requester) | ConnectionState::Connected(requester) => {
-                requester
-            }
+        let queues = match std::mem::replace(&mut self.state, ConnectionState::Failed(cause)) {
+            ConnectionState::Created(queues) | ConnectionState::Connected(queues) => queues,
             ConnectionState::Failed(first) => {
                 self.state = ConnectionState::Failed(first);
                 return 0;
             }
             ConnectionState::Unused => return 0,
         };
-        let Requester {
-            pair,
-            mut send_queue,
-            ..
-        } = *requester;
-        let outstanding = send_queue.outstanding();
-        // First, so that it does nothing more even if it cannot be destroyed.
-        if let Err(error) = pair.fail() {
-            tracing::debug!(%error, "a queue pair that ends");
-        }
-        // It writes nothing after this.
-        if let Err(error) = pair.destroy() {
-            tracing::error!(%error, outstanding, "a queue pair could not be destroyed: what was \
-                 outstanding may still access its local memory; the lane's blocks of it are leaked");
-            return outstanding;
-        }
-        send_queue
-            .drain()
-            .filter_map(|request| request.block)
-            .for_each(|block| pool.release(block));
-        outstanding
+        queues.end(pool)
     }
 }
 

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::Pe;
 
 use super::VerbsLane;
-use super::batch::{LocalBuffer, Operation, SendRequest};
+use super::batch::Operation;
 use super::connection::{Connection, ConnectionState};
-use super::send_queue::{RequestKind, WorkRequest};
 
 /// How long a lane that ends waits for the responders to receive its disconnect messages.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(20);
@@ -19,31 +18,17 @@ impl VerbsLane {
         let mut sent = 0;
         for at in 0..self.connections.len() {
             let pe = Pe(at as u32);
-            let ConnectionState::Connected(requester) = &mut self.connections[at].state else {
-                continue;
+            let queues = match &self.connections[at].state {
+                ConnectionState::Connected(queues) => queues.all().count(),
+                _ => continue,
             };
-            if self.cq_credits == 0 || requester.send_queue.free() == 0 {
-                continue;
+            for queue in 0..queues {
+                sent += u32::from(self.push_alone(pe, queue as u8, Operation::Disconnect));
             }
-            let number = requester.send_queue.push(WorkRequest {
-                is_last: false,
-                kind: RequestKind::Message,
-                ..WorkRequest::PLAIN
-            });
-            self.cq_credits -= 1;
-            let request = SendRequest {
-                operation: Operation::Disconnect,
-                local: LocalBuffer::Empty,
-                is_fenced: false,
-            };
-            self.batch
-                .push(u64::from(pe.0) << 32 | u64::from(number), request);
-            // SAFETY: the request has no local buffer.
-            sent += u32::from(unsafe { self.submit(pe, true) }.is_ok());
         }
         let since = Instant::now();
         let outstanding = |connection: &Connection| match &connection.state {
-            ConnectionState::Connected(requester) => requester.send_queue.outstanding() > 0,
+            ConnectionState::Connected(queues) => queues.outstanding() > 0,
             _ => false,
         };
         while sent > 0

@@ -11,8 +11,10 @@ use oxshmem_transport::{Error, Pe, Result};
 
 use super::VerbsLane;
 use super::batch::{LONGEST, LocalBuffer, Operation, SendRequest};
-use super::connection::{Connection, ConnectionState, Requester};
+use super::connection::{Connection, ConnectionState, Queues};
 use super::kept::Kept;
+use super::request_id::RequestId;
+use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
 use crate::completion_error::CompletionError;
 use crate::limits::NAME;
@@ -20,50 +22,58 @@ use crate::limits::NAME;
 /// New queue pairs in a row, of a connection whose peer has not answered any of them.
 const ATTEMPTS: u32 = 2;
 
-impl Requester {
+impl Queues {
     /// The parts of a connection whose peer is silent, if it can be made again.
     fn keep(&self) -> Option<Kept> {
-        let attempt = match self.ever_acked {
+        let primary = &self.primary;
+        let attempt = match primary.ever_acked {
             true => 1,
-            false => self.attempt + 1,
+            false => primary.attempt + 1,
         };
         // A peer that has never answered is no peer.
-        if !self.was_ever_acked() || attempt > ATTEMPTS || self.in_doubt() > 0 {
+        if !primary.was_ever_acked() || attempt > ATTEMPTS || primary.in_doubt() > 0 {
             return None;
         }
         Some(Kept {
-            requests: self.send_queue.iter().collect(),
-            nonce: self.nonce(),
+            requests: primary.send_queue.iter().collect(),
+            nonce: primary.nonce(),
+            bulk_nonces: self.bulk().map(Requester::nonce).collect(),
             attempt,
-            gpu_written: self.gpu_written,
+            gpu_written: primary.gpu_written,
         })
     }
 }
 
 impl Connection {
-    /// Ends the queue pair of a peer that is silent, and keeps its requests for the next one. Gives whether it can be.
-    fn interrupt(&mut self) -> bool {
-        let ConnectionState::Connected(requester) = &self.state else {
-            return false;
+    /// Ends the queue pairs of a peer that is silent, and keeps the requests of the primary one for the next. Gives the number
+    /// of others, which are forgotten; none if it cannot be.
+    fn interrupt(&mut self) -> Option<u32> {
+        let ConnectionState::Connected(queues) = &self.state else {
+            return None;
         };
-        let Some(kept) = requester.keep() else {
-            return false;
-        };
+        // Parts of long operations may have been performed or not.
+        let operations = self.operations.as_ref();
+        if operations.is_some_and(|operations| !operations.is_empty()) {
+            return None;
+        }
+        let kept = queues.keep()?;
+        let stripes = queues.stripes.as_ref();
+        let forgotten = stripes.map_or(0, |stripes| stripes.outstanding());
         // First, so that it does nothing more even if it cannot be destroyed.
-        if let Err(error) = requester.pair.fail() {
+        if let Err(error) = queues.primary.pair.fail() {
             tracing::debug!(%error, "a queue pair that ends");
         }
         let unused = std::mem::replace(&mut self.state, ConnectionState::Unused);
-        if let ConnectionState::Connected(requester) = unused
-            && let Err(error) = requester.pair.destroy()
+        if let ConnectionState::Connected(queues) = unused
+            && let Err(error) = queues.primary.pair.destroy()
         {
             tracing::error!(%error, "a queue pair could not be destroyed: what it still reads may \
                  arrive late, and the lane's blocks of it are leaked");
             self.state = ConnectionState::Failed(CompletionError::Lost);
-            return true;
+            return Some(forgotten);
         }
         self.kept = Some(Box::new(kept));
-        true
+        Some(forgotten)
     }
 }
 
@@ -77,9 +87,10 @@ impl VerbsLane {
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
         self.cq_credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
-        if !connection.interrupt() {
+        let Some(forgotten) = connection.interrupt() else {
             return false;
-        }
+        };
+        self.flushed_cqes += forgotten;
         if let ConnectionState::Failed(cause) = &connection.state {
             self.errors.push_back(cause.error(pe));
             return true;
@@ -99,9 +110,10 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return Ok(());
         };
-        let ConnectionState::Connected(requester) = &mut connection.state else {
+        let ConnectionState::Connected(queues) = &mut connection.state else {
             return Ok(());
         };
+        let requester = &mut queues.primary;
         let Some(kept) = connection.kept.take() else {
             return Ok(());
         };
@@ -119,7 +131,7 @@ impl VerbsLane {
         let mut requests = kept.requests.iter().zip(&numbers);
         loop {
             for (sent, number) in requests.by_ref().take(LONGEST) {
-                let id = u64::from(pe.0) << 32 | u64::from(*number);
+                let id = RequestId::primary(pe, *number);
                 self.batch.push(id, repeated(sent));
             }
             if self.batch.len() == 0 {

@@ -178,6 +178,12 @@ impl SendQueue {
         number
     }
 
+    /// The request entered last completes no operation by itself: it is a part of one.
+    pub(crate) fn make_last_a_part(&mut self) {
+        let index = self.index(self.newest());
+        self.requests[index].is_last = false;
+    }
+
     /// [Enters](Self::push) a read.
     #[inline]
     pub(crate) fn push_read(&mut self, request: WorkRequest, read: Read) -> u32 {

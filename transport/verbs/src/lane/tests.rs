@@ -67,10 +67,10 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_credits_back() 
     // SAFETY: the memory outlives the lane's work, and is left alone.
     let posted = unsafe { lane.post(PE0, &gets) };
     assert_eq!(posted.accepted, 32, "{posted:?}");
-    let ConnectionState::Connected(requester) = &lane.connections[0].state else {
+    let ConnectionState::Connected(queues) = &lane.connections[0].state else {
         panic!("not connected");
     };
-    requester.pair.fail().unwrap();
+    queues.primary.pair.fail().unwrap();
     // Operations complete before that are; the next call, or its completion, finds the failure.
     let since = Instant::now();
     let error = loop {
@@ -129,9 +129,9 @@ fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe()
     let mut lane = VerbsLane::new(&port_state).unwrap();
     let endpoint = lane.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
-    let mut answer = crate::wire::EndpointReply::from_bytes(&answer).unwrap();
+    let mut answer = crate::wire::EndpointReplies::from_bytes(&answer).unwrap();
     // Nobody's.
-    answer.queue_pair = 0x00fe_dcba;
+    answer.0[0].queue_pair = 0x00fe_dcba;
     lane.connect(PE0, &answer.to_bytes()).unwrap();
     let error = error_in_time(&mut lane, || ());
     assert!(

@@ -5,7 +5,8 @@ use oxshmem_transport::{AtomicOp, Error, Local, Op, Pe, Remote, SignalOp, Width}
 
 use super::batch::{Batch, LocalBuffer, Operation, SendRequest};
 use super::bounce_pool::{Block, BouncePool};
-use super::connection::Requester;
+use super::request_id::RequestId;
+use super::requester::Requester;
 use super::send_mode::{SendMode, send_mode, split};
 use super::send_queue::{Deliver, Read, RequestKind, WorkRequest};
 use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold, word_hold};
@@ -21,6 +22,8 @@ pub(crate) enum Blocked {
     NoBlock,
     /// It must follow requests in flight, and nothing at the two devices holds it back.
     Unfenced,
+    /// There is no room.
+    Full,
     Refused(BoxedError),
 }
 
@@ -38,6 +41,8 @@ pub(crate) const MAX_REQUESTS: usize = REQUESTS_PER_OPERATION as usize + 2;
 #[derive(Debug)]
 pub(crate) struct WqeBuilder<'a> {
     pub(crate) pe: Pe,
+    /// The queue pair of its requester, by which completions name it.
+    pub(crate) queue: u8,
     pub(crate) regions: &'a [Option<Imported>],
     pub(crate) requester: &'a mut Requester,
     pub(crate) batch: &'a mut Batch,
@@ -54,7 +59,7 @@ pub(crate) struct WqeBuilder<'a> {
 }
 
 #[cold]
-fn unsupported(what: String) -> Blocked {
+pub(super) fn unsupported(what: String) -> Blocked {
     Blocked::Refused(Box::new(Error::Unsupported {
         transport: NAME,
         what,
@@ -62,8 +67,23 @@ fn unsupported(what: String) -> Blocked {
 }
 
 #[inline]
-fn key(local: &Local) -> Option<MrKey> {
+pub(super) fn key(local: &Local) -> Option<MrKey> {
     local.key.map(MrKey::from_local_key)
+}
+
+/// A transfer's length, if the lane can do it.
+#[inline]
+pub(super) fn length(local: &Local, max_transfer: u64) -> Result<u64, Blocked> {
+    let len = local.len as u64;
+    if len > max_transfer {
+        return Err(unsupported(format!("a transfer of {len} bytes")));
+    }
+    if local.key.is_none() && local.len > UNREGISTERED {
+        return Err(unsupported(format!(
+            "a transfer of {len} unregistered bytes"
+        )));
+    }
+    Ok(len)
 }
 
 impl WqeBuilder<'_> {
@@ -205,7 +225,7 @@ impl WqeBuilder<'_> {
 
     /// Requests that complete when all writes before them are placed.
     #[inline]
-    fn flush(&mut self) -> Result<(), Blocked> {
+    pub(super) fn flush(&mut self) -> Result<(), Blocked> {
         self.wants_completion = true;
         let in_flight = self.requester.send_queue.outstanding() > 0;
         let gpu_written = self.requester.gpu_written;
@@ -305,7 +325,11 @@ impl WqeBuilder<'_> {
             }
             _ => queue.push(work),
         };
-        let id = u64::from(self.pe.0) << 32 | u64::from(number);
+        let id = RequestId {
+            pe: self.pe,
+            queue: self.queue,
+            number,
+        };
         self.batch.push(
             id,
             SendRequest {
@@ -350,7 +374,7 @@ impl WqeBuilder<'_> {
     /// so are they, and the word would land in two pieces. In that case the bytes before the first whole
     /// word are a write of their own.
     #[inline]
-    fn write_words(
+    pub(super) fn write_words(
         &mut self,
         remote: RemoteAddress,
         local: LocalBuffer,
@@ -374,19 +398,9 @@ impl WqeBuilder<'_> {
         }
     }
 
-    /// A transfer's length, if the lane can do it.
     #[inline]
     fn length(&self, local: &Local) -> Result<u64, Blocked> {
-        let len = local.len as u64;
-        if len > self.max_transfer {
-            return Err(unsupported(format!("a transfer of {len} bytes")));
-        }
-        if local.key.is_none() && local.len > UNREGISTERED {
-            return Err(unsupported(format!(
-                "a transfer of {len} unregistered bytes"
-            )));
-        }
-        Ok(len)
+        length(local, self.max_transfer)
     }
 
     /// The local buffer of a source: inline, copied or in place.
@@ -395,7 +409,10 @@ impl WqeBuilder<'_> {
     ///
     /// The bytes are valid; those in place until the operation has completed.
     #[inline]
-    unsafe fn source(&mut self, from: &Local) -> Result<(LocalBuffer, Option<Block>), Blocked> {
+    pub(super) unsafe fn source(
+        &mut self,
+        from: &Local,
+    ) -> Result<(LocalBuffer, Option<Block>), Blocked> {
         // At most `max_transfer`, which is below 4 GiB.
         let len = from.len as u32;
         if len == 0 {
@@ -444,7 +461,7 @@ impl WqeBuilder<'_> {
     }
 
     #[inline]
-    fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
+    pub(super) fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
         let len = into.len as u32;
         if len == 0 {
             self.write(

@@ -89,7 +89,7 @@ fn refuses_damage<T: std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> Read
 proptest! {
     #[test]
     fn what_was_written_is_read_and_what_was_damaged_is_not(
-        pe: u32, port in port(), endpoint in endpoint(), bit: usize,
+        pe: u32, port in port(), endpoint in endpoint(), bit: usize, queues in 1..4usize,
         region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
         gpu: bool, side in gpu_side(), target in target(), order in order(),
         lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
@@ -100,22 +100,24 @@ proptest! {
         let key = Key { pe, region, base, len, relaxed, strict, gpu };
         prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
         refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
-        prop_assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint.clone()));
-        refuses_damage(&endpoint.to_bytes(), Endpoint::from_bytes, bit);
+        let endpoints = Endpoints(vec![endpoint.clone(); queues]);
+        prop_assert_eq!(Endpoints::from_bytes(&endpoints.to_bytes()), Ok(endpoints.clone()));
+        refuses_damage(&endpoints.to_bytes(), Endpoints::from_bytes, bit);
         let Endpoint { nonce, queue_pair, sequence, ece, .. } = endpoint;
         let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
         let mtu = 5;
         let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu, lid, route, order, ece };
-        prop_assert_eq!(EndpointReply::from_bytes(&reply.to_bytes()), Ok(reply));
-        refuses_damage(&reply.to_bytes(), EndpointReply::from_bytes, bit);
+        let replies = EndpointReplies(vec![reply; queues]);
+        prop_assert_eq!(EndpointReplies::from_bytes(&replies.to_bytes()), Ok(replies.clone()));
+        refuses_damage(&replies.to_bytes(), EndpointReplies::from_bytes, bit);
     }
 
     #[test]
     fn garbage_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(Address::from_bytes(&bytes).is_err());
         prop_assert!(Key::from_bytes(&bytes).is_err());
-        prop_assert!(Endpoint::from_bytes(&bytes).is_err());
-        prop_assert!(EndpointReply::from_bytes(&bytes).is_err());
+        prop_assert!(Endpoints::from_bytes(&bytes).is_err());
+        prop_assert!(EndpointReplies::from_bytes(&bytes).is_err());
     }
 }
 
@@ -134,7 +136,7 @@ fn another_version_is_told_as_that_with_both_numbers() {
     bytes[4] = 9;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("5 here"),
+        why.contains("another version") && why.contains("9 there") && why.contains("6 here"),
         "{why}"
     );
 }
@@ -155,6 +157,16 @@ fn a_key_whose_range_overflows_is_refused() {
             .unwrap_err()
             .contains("address space")
     );
+}
+
+#[test]
+fn a_connection_of_no_queue_pair_or_of_too_many_is_refused() {
+    for count in [0, MOST_QUEUES + 1] {
+        let mut writer = Writer::new(Tag::Endpoint);
+        writer.put(&[count as u8]);
+        let why = Endpoints::from_bytes(&writer.finish()).unwrap_err();
+        assert!(why.contains(&format!("of {count} queue pairs")), "{why}");
+    }
 }
 
 #[test]

@@ -1,0 +1,481 @@
+//! The posts of operations that go over the bulk queue pairs: long transfers, in parts, and the flushes behind them.
+
+use oxshmem_transport::{Local, Op, Pe, Posted, SignalOp};
+
+use super::VerbsLane;
+use super::batch::LocalBuffer;
+use super::connection::{Connection, ConnectionState, Queues};
+use super::long_operations::LongNumber;
+use super::requester::Requester;
+use super::stripes::{BulkQueue, Stripes, cut};
+use super::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder, key, length, unsupported};
+use super::write_order::{FlushPlan, flush_plan, signal_hold};
+use crate::completion_error::CompletionError;
+use crate::limits::UNREGISTERED;
+use crate::remote_region::{BoxedError, RemoteAddress, find, find_word};
+
+/// A long transfer, once all about it is known to be right.
+struct Transfer {
+    local: Local,
+    remote: RemoteAddress,
+    is_put: bool,
+    /// The update of a signal that follows it.
+    signal: Option<Op>,
+}
+
+/// One part of a transfer.
+struct Part {
+    local: Local,
+    remote: RemoteAddress,
+    is_put: bool,
+    /// Whether it is all of the transfer.
+    is_whole: bool,
+}
+
+impl Requester {
+    /// Whether a flush cannot be posted before the requests in flight have completed.
+    fn must_wait(&self, has_fences: bool) -> bool {
+        let in_flight = self.send_queue.outstanding() > 0;
+        flush_plan(self.order, in_flight, self.gpu_written, has_fences) == FlushPlan::Wait
+    }
+
+    fn has_room(&self) -> bool {
+        self.send_queue.free() >= MAX_REQUESTS as u32
+    }
+}
+
+impl Queues {
+    /// The bulk queue pairs that were written by since their last flush, with their numbers.
+    fn dirty(&self) -> impl Iterator<Item = (u8, &Requester)> + Clone {
+        let stripes = self.stripes.iter();
+        let queues = stripes.flat_map(|stripes| (1..).zip(&stripes.queues));
+        let dirty = queues.filter(|(_, bulk)| bulk.is_dirty);
+        dirty.map(|(queue, bulk)| (queue, &bulk.requester))
+    }
+}
+
+impl WqeBuilder<'_> {
+    /// Builds the requests of a part. Of one that is not the whole transfer this does not fail: its local memory has a
+    /// key.
+    ///
+    /// # Safety
+    ///
+    /// The part's local memory is valid, as [`oxshmem_transport::Lane::post`] says.
+    unsafe fn part(&mut self, part: &Part) -> Result<(), Blocked> {
+        if !part.is_put {
+            return self.get(&part.local, part.remote);
+        }
+        let keyed = key(&part.local).filter(|_| !part.is_whole);
+        let (local, block) = match keyed {
+            Some(key) => {
+                let len = part.local.len as u32;
+                let local = LocalBuffer::Registered(part.local.addr, len, key.lkey);
+                (local, None)
+            }
+            // SAFETY: as this function's caller promises.
+            None => unsafe { self.source(&part.local) }?,
+        };
+        self.write_words(part.remote, local, block, true);
+        Ok(())
+    }
+}
+
+impl VerbsLane {
+    /// Whether an operation goes over the bulk queue pairs.
+    #[inline]
+    pub(super) fn goes_in_parts(&self, pe: Pe, op: &Op) -> bool {
+        self.stripe != u64::MAX && self.is_long(pe, op)
+    }
+
+    fn is_long(&self, pe: Pe, op: &Op) -> bool {
+        let Some(connection) = self.connections.get(pe.index()) else {
+            return false;
+        };
+        let ConnectionState::Connected(queues) = &connection.state else {
+            return false;
+        };
+        let Some(stripes) = &queues.stripes else {
+            return false;
+        };
+        let is_long = |local: &Local| local.len as u64 >= self.stripe;
+        match op {
+            Op::Put { from, .. } => is_long(from),
+            Op::Get { into, .. } => is_long(into),
+            // The caller of a shorter one need not come back, and its signal waits for nobody here.
+            Op::PutSignal { from, .. } => is_long(from) && from.len > UNREGISTERED,
+            Op::Flush => {
+                let operations = connection.operations.as_ref();
+                stripes.queues.iter().any(|bulk| bulk.is_dirty)
+                    || operations.is_some_and(|operations| operations.has_signals())
+            }
+            _ => false,
+        }
+    }
+
+    /// Posts an operation that [goes in parts](Self::goes_in_parts), `posted` of whose batch were posted before; none if it
+    /// was accepted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`post`](oxshmem_transport::Lane::post).
+    pub(super) unsafe fn post_in_parts(
+        &mut self,
+        pe: Pe,
+        op: &Op,
+        posted: usize,
+    ) -> Option<Posted> {
+        let counters = self.connections.get(pe.index())?.counters;
+        let done = if counters.posted - counters.completed >= u64::from(self.depth) {
+            Err(Blocked::Full)
+        } else if matches!(op, Op::Flush) {
+            self.flush_all_queues(pe)
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.transfer(pe, op) }
+        };
+        match done {
+            Ok(()) => {
+                self.count_posted(pe, 1);
+                None
+            }
+            Err(Blocked::Refused(error)) => Some(Posted::refused(posted, *error)),
+            Err(Blocked::NoBlock | Blocked::Unfenced) => {
+                self.is_blocked = true;
+                Some(Posted::full(posted))
+            }
+            Err(Blocked::Full) => {
+                // Unsignaled requests may hold the missing credits.
+                let queues = 1 + self.port_state.bulk_queues();
+                self.is_blocked |= self.cq_credits < queues * MAX_REQUESTS as u32;
+                Some(Posted::full(posted))
+            }
+        }
+    }
+
+    /// Checks a long operation towards a connected PE.
+    fn checked_transfer(&self, pe: Pe, op: &Op) -> Result<Transfer, Blocked> {
+        let Some((connection, queues)) = self.connected(pe) else {
+            return Err(Blocked::Full);
+        };
+        let regions = &connection.regions;
+        let (local, is_put, remote) = match *op {
+            Op::Put { from, to } | Op::PutSignal { from, to, .. } => (from, true, to),
+            Op::Get { into, from } => (into, false, from),
+            ref other => return Err(unsupported(format!("{other:?} in parts"))),
+        };
+        let remote = find(regions, pe, remote, length(&local, self.max_transfer)?)?;
+        let mut transfer = Transfer {
+            local,
+            remote,
+            is_put,
+            signal: None,
+        };
+        let Op::PutSignal {
+            to,
+            signal,
+            op,
+            value,
+            ..
+        } = *op
+        else {
+            return Ok(transfer);
+        };
+        if !self.has_atomics {
+            return Err(unsupported(
+                "a put-with-signal by a device without atomics".into(),
+            ));
+        }
+        find_word(regions, pe, signal, "a signal")?;
+        let (order, has_fences) = (queues.primary.order, !self.software);
+        let waits = flush_plan(order, true, remote.on_gpu, has_fences) == FlushPlan::Wait;
+        let is_write = op == SignalOp::Set;
+        if waits || signal_hold(order, is_write, false, has_fences).is_none() {
+            return Err(unsupported(
+                "a put-with-signal towards a NIC that does not keep writes in order".into(),
+            ));
+        }
+        // Of no data: that is placed by then.
+        let from = Local { len: 0, ..local };
+        transfer.signal = Some(Op::PutSignal {
+            from,
+            to,
+            signal,
+            op,
+            value,
+        });
+        Ok(transfer)
+    }
+
+    fn connected(&self, pe: Pe) -> Option<(&Connection, &Queues)> {
+        let connection = self.connections.get(pe.index())?;
+        match &connection.state {
+            ConnectionState::Connected(queues) => Some((connection, queues)),
+            _ => None,
+        }
+    }
+
+    /// Posts a long transfer.
+    ///
+    /// # Safety
+    ///
+    /// As for [`post`](oxshmem_transport::Lane::post).
+    unsafe fn transfer(&mut self, pe: Pe, op: &Op) -> Result<(), Blocked> {
+        let transfer = self.checked_transfer(pe, op)?;
+        let picked = self.pick(pe, &transfer)?;
+        let mut number = None;
+        for ((offset, bytes), queue) in picked {
+            let part = Part {
+                local: Local {
+                    addr: transfer.local.addr.wrapping_add(offset as usize),
+                    len: bytes as usize,
+                    ..transfer.local
+                },
+                remote: RemoteAddress {
+                    addr: transfer.remote.addr + offset,
+                    ..transfer.remote
+                },
+                is_put: transfer.is_put,
+                is_whole: bytes == transfer.local.len as u64,
+            };
+            let signals = transfer.signal.is_some();
+            self.build(pe, queue, |builder| {
+                // SAFETY: the caller's promise; the part is within the transfer.
+                unsafe { builder.part(&part) }?;
+                if signals { builder.flush() } else { Ok(()) }
+            })?;
+            // All that can fail has not.
+            let number = *number.get_or_insert_with(|| self.enter(pe, transfer.signal));
+            self.enter_parts(pe, queue, number, 1 + u32::from(signals));
+            if let Some(bulk) = self.bulk_mut(pe, queue) {
+                bulk.is_dirty = !signals && (bulk.is_dirty || transfer.is_put);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.submit_bulk(pe, queue) }?;
+        }
+        Ok(())
+    }
+
+    /// The parts of a transfer, each with its bulk queue pair, if there is room.
+    fn pick(
+        &mut self,
+        pe: Pe,
+        transfer: &Transfer,
+    ) -> Result<impl Iterator<Item = ((u64, u64), u8)> + use<>, Blocked> {
+        let (credits, window) = (self.cq_credits, self.window);
+        let Some(stripes) = self.stripes_mut(pe) else {
+            return Err(Blocked::Full);
+        };
+        let cuts = cut(
+            transfer.local.len as u64,
+            transfer.remote.addr,
+            stripes.queues.len(),
+        );
+        let count = cuts.clone().count();
+        let has_room = stripes.queues.iter().all(|bulk| bulk.requester.has_room());
+        let is_short = (credits as usize) < (count + 1) * MAX_REQUESTS;
+        if !has_room || is_short || stripes.bytes() >= window {
+            return Err(Blocked::Full);
+        }
+        Ok(cuts.zip(stripes.pick(count)))
+    }
+
+    /// The bulk queue pairs that need a flush, as a set of bits, if they and the primary one can be flushed now.
+    fn flushable(&self, pe: Pe) -> Result<u64, Blocked> {
+        let Some((connection, queues)) = self.connected(pe) else {
+            return Err(Blocked::Full);
+        };
+        let operations = connection.operations.as_ref();
+        // Their signals are to be posted before a flush.
+        let has_signals = operations.is_some_and(|operations| operations.has_signals());
+        let dirty = queues.dirty();
+        let all = std::iter::once(&queues.primary).chain(dirty.clone().map(|(_, one)| one));
+        let needed = all.clone().count() * MAX_REQUESTS;
+        let has_room = all.clone().all(Requester::has_room);
+        if has_signals || !has_room || (self.cq_credits as usize) < needed {
+            return Err(Blocked::Full);
+        }
+        if all.clone().any(|one| one.must_wait(!self.software)) {
+            return Err(Blocked::Unfenced);
+        }
+        Ok(dirty.fold(0, |set, (queue, _)| set | 1 << (queue - 1)))
+    }
+
+    /// Posts a flush of all queue pairs that need one. They take one round trip together.
+    fn flush_all_queues(&mut self, pe: Pe) -> Result<(), Blocked> {
+        let queues = self.flushable(pe)?;
+        let number = self.enter(pe, None);
+        self.build(pe, 0, |builder| builder.flush())?;
+        self.note_primary_part(pe, number);
+        // SAFETY: a flush has no local memory of the caller's.
+        unsafe { self.submit(pe, true) }?;
+        for queue in (1..=64u8).filter(|queue| queues >> (queue - 1) & 1 == 1) {
+            self.build(pe, queue, |builder| builder.flush())?;
+            self.enter_parts(pe, queue, number, 1);
+            if let Some(bulk) = self.bulk_mut(pe, queue) {
+                bulk.is_dirty = false;
+            }
+            // SAFETY: as above.
+            unsafe { self.submit_bulk(pe, queue) }?;
+        }
+        Ok(())
+    }
+
+    /// Posts the signals that are due. Those for which there is no room stay so.
+    #[cold]
+    pub(super) fn post_due_signals(&mut self) {
+        let mut due = std::mem::take(&mut self.due_signals);
+        due.retain(|pe| match self.post_signals_towards(*pe) {
+            Ok(()) => false,
+            Err(Blocked::Full | Blocked::NoBlock | Blocked::Unfenced) => {
+                self.is_blocked = true;
+                true
+            }
+            Err(Blocked::Refused(error)) => {
+                self.fail(*pe, CompletionError::Failed(error.to_string()));
+                false
+            }
+        });
+        self.due_signals = due;
+    }
+
+    fn post_signals_towards(&mut self, pe: Pe) -> Result<(), Blocked> {
+        loop {
+            let Some(connection) = self.connections.get_mut(pe.index()) else {
+                return Ok(());
+            };
+            let ConnectionState::Connected(queues) = &connection.state else {
+                return Ok(());
+            };
+            let operations = connection.operations.as_mut();
+            let Some((number, signal)) = operations.and_then(|operations| operations.due()) else {
+                return Ok(());
+            };
+            if !queues.primary.has_room() || (self.cq_credits as usize) < MAX_REQUESTS {
+                return Err(Blocked::Full);
+            }
+            self.build(pe, 0, |builder| {
+                // SAFETY: it has no local memory.
+                unsafe { builder.build(&signal) }
+            })?;
+            if let Some(connection) = self.connections.get_mut(pe.index())
+                && let Some(operations) = &mut connection.operations
+            {
+                operations.signal_posted();
+            }
+            self.note_primary_part(pe, number);
+            // SAFETY: as above.
+            unsafe { self.submit(pe, true) }?;
+        }
+    }
+
+    /// Builds requests for a queue pair in the batch, which is empty. There must be room.
+    fn build(
+        &mut self,
+        pe: Pe,
+        queue: u8,
+        build: impl FnOnce(&mut WqeBuilder<'_>) -> Result<(), Blocked>,
+    ) -> Result<(), Blocked> {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return Err(Blocked::Full);
+        };
+        let ConnectionState::Connected(queues) = &mut connection.state else {
+            return Err(Blocked::Full);
+        };
+        let Some(requester) = queues.get_mut(queue) else {
+            return Err(Blocked::Full);
+        };
+        let before = requester.send_queue.outstanding();
+        let mut builder = WqeBuilder {
+            pe,
+            queue,
+            regions: &connection.regions,
+            requester,
+            batch: &mut self.batch,
+            pool: &mut self.pool,
+            max_transfer: self.max_transfer,
+            has_atomics: self.has_atomics,
+            has_fences: !self.software,
+            wants_completion: true,
+        };
+        let built = build(&mut builder);
+        self.cq_credits -= requester.send_queue.outstanding() - before;
+        built
+    }
+
+    /// Enters an operation in parts.
+    fn enter(&mut self, pe: Pe, signal: Option<Op>) -> LongNumber {
+        let connection = self.connections.get_mut(pe.index());
+        let number = connection.and_then(|connection| {
+            let posted = connection.counters.posted;
+            let operations = connection.operations.as_mut()?;
+            Some(operations.enter(posted, signal))
+        });
+        number.unwrap_or_default()
+    }
+
+    /// The requests built for a bulk queue pair complete so many parts of an operation.
+    fn enter_parts(&mut self, pe: Pe, queue: u8, number: LongNumber, parts: u32) {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return;
+        };
+        if let Some(operations) = &mut connection.operations {
+            operations.add_parts(number, parts);
+        }
+        if let Some(bulk) = self.bulk_mut(pe, queue) {
+            bulk.parts.extend((0..parts).map(|_| number));
+        }
+    }
+
+    /// The last request built for the primary queue pair is a part of an operation.
+    fn note_primary_part(&mut self, pe: Pe, number: LongNumber) {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return;
+        };
+        if let ConnectionState::Connected(queues) = &mut connection.state
+            && let Some(operations) = &mut connection.operations
+        {
+            let queue = &mut queues.primary.send_queue;
+            queue.make_last_a_part();
+            operations.enter_primary_part(queue.newest(), number);
+        }
+    }
+
+    fn stripes_mut(&mut self, pe: Pe) -> Option<&mut Stripes> {
+        match &mut self.connections.get_mut(pe.index())?.state {
+            ConnectionState::Connected(queues) => queues.stripes.as_mut(),
+            _ => None,
+        }
+    }
+
+    fn bulk_mut(&mut self, pe: Pe, queue: u8) -> Option<&mut BulkQueue> {
+        self.stripes_mut(pe)?.bulk_mut(queue)
+    }
+
+    /// Posts the batch on a bulk queue pair. If that fails, so does the connection.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Batch::post`](super::batch::Batch::post).
+    pub(super) unsafe fn submit_bulk(&mut self, pe: Pe, queue: u8) -> Result<(), BoxedError> {
+        let count = self.batch.len();
+        if count == 0 {
+            return Ok(());
+        }
+        self.batch.signal_last();
+        self.counts.posted(count as u64);
+        let connection = self.connections.get_mut(pe.index());
+        let Some(ConnectionState::Connected(queues)) = connection.map(|known| &mut known.state)
+        else {
+            return Ok(());
+        };
+        let Some(requester) = queues.get_mut(queue) else {
+            return Ok(());
+        };
+        requester.send_queue.mark_signaled();
+        // SAFETY: the batch's requests are valid, as this function's caller promises.
+        match unsafe { self.batch.post(&requester.pair) } {
+            Ok(()) => Ok(()),
+            Err(code) => Err(self.refused_by_device(pe, code)),
+        }
+    }
+}

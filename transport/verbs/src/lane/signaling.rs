@@ -1,0 +1,135 @@
+//! Requests that stand alone: empty writes that complete what is unsignaled or wake a software device, and announcements.
+
+use std::time::Instant;
+
+use oxshmem_transport::Pe;
+
+use super::VerbsLane;
+use super::batch::{LocalBuffer, Operation, SendRequest};
+use super::connection::ConnectionState;
+use super::request_id::RequestId;
+use super::send_queue::{RequestKind, WorkRequest};
+use crate::remote_region::Imported;
+
+impl VerbsLane {
+    /// Wakes a software device that has left due completions undone for a while.
+    #[cold]
+    pub(super) fn wake_stalled(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.connections.len() {
+            let queues = match self.connections.get(at).map(|connection| &connection.state) {
+                Some(ConnectionState::Connected(queues)) => queues.all().count(),
+                _ => continue,
+            };
+            let pe = Pe(at as u32);
+            for queue in (0..queues).map(|queue| queue as u8) {
+                if self.stalls(pe, queue, now) {
+                    tracing::debug!(%pe, queue, "nothing was done for a while: another request may wake the device");
+                    self.push_noop(pe, queue);
+                }
+            }
+        }
+    }
+
+    fn stalls(&mut self, pe: Pe, queue: u8, now: Instant) -> bool {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return false;
+        };
+        let ConnectionState::Connected(queues) = &mut connection.state else {
+            return false;
+        };
+        let queue = queues.get_mut(queue);
+        queue.is_some_and(|queue| queue.stalls(now))
+    }
+
+    /// Sends an empty signaled write, which completes all requests before it, if there is room.
+    fn push_noop(&mut self, pe: Pe, queue: u8) {
+        let Some(connection) = self.connections.get(pe.index()) else {
+            return;
+        };
+        // Some devices check address and key of a write of nothing. Without a region there are none to give.
+        let mut regions = connection.regions.iter().flatten();
+        let place = regions.find_map(Imported::first);
+        let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
+        self.push_alone(pe, queue, Operation::Write(addr, rkey));
+    }
+
+    /// Sends one signaled request without a local buffer, if there is room. Gives whether it was posted.
+    pub(super) fn push_alone(&mut self, pe: Pe, queue: u8, operation: Operation) -> bool {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return false;
+        };
+        let ConnectionState::Connected(queues) = &mut connection.state else {
+            return false;
+        };
+        let Some(requester) = queues.get_mut(queue) else {
+            return false;
+        };
+        if self.cq_credits == 0 || requester.send_queue.free() == 0 {
+            return false;
+        }
+        let number = requester.send_queue.push(WorkRequest {
+            is_last: false,
+            kind: match operation {
+                Operation::Disconnect => RequestKind::Message,
+                _ => RequestKind::Update,
+            },
+            ..WorkRequest::PLAIN
+        });
+        self.cq_credits -= 1;
+        let request = SendRequest {
+            operation,
+            local: LocalBuffer::Empty,
+            is_fenced: false,
+        };
+        self.batch.push(RequestId { pe, queue, number }, request);
+        // SAFETY: the request has no local buffer.
+        let posted = unsafe {
+            match queue {
+                0 => self.submit(pe, true),
+                bulk => self.submit_bulk(pe, bulk),
+            }
+        };
+        match posted {
+            Ok(()) => true,
+            Err(error) => {
+                self.errors.push_back(*error);
+                false
+            }
+        }
+    }
+
+    /// Has unsignaled requests completed by an empty write, where no completion is due that does it, or
+    /// their completion was requested.
+    #[cold]
+    pub(super) fn signal_pending(&mut self) {
+        // Those that stay listed move to the front; nothing here adds to the list.
+        let mut left = 0;
+        for at in 0..self.unsignaled.len() {
+            let pe = self.unsignaled[at];
+            let Some(connection) = self.connections.get_mut(pe.index()) else {
+                continue;
+            };
+            connection.is_listed = false;
+            let wants_signal = std::mem::take(&mut connection.wants_signal);
+            let ConnectionState::Connected(queues) = &mut connection.state else {
+                continue;
+            };
+            let queue = &queues.primary.send_queue;
+            if queue.unsignaled() == 0 {
+                continue;
+            }
+            let later = queue.expects_completion() && !wants_signal;
+            if later || self.cq_credits == 0 || queue.free() == 0 {
+                connection.is_listed = true;
+                connection.wants_signal = wants_signal;
+                self.wants_signal |= wants_signal;
+                self.unsignaled[left] = pe;
+                left += 1;
+                continue;
+            }
+            self.push_noop(pe, 0);
+        }
+        self.unsignaled.truncate(left);
+    }
+}

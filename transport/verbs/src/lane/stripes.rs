@@ -1,0 +1,141 @@
+//! The queue pairs for long transfers: each such transfer goes in parts over several of them.
+//!
+//! A connection's *primary* queue pair has all short operations, atomics, messages and signals, in their order. The *bulk*
+//! queue pairs beside it have the parts of long puts and gets, which keep no order with anything. So a flush flushes each
+//! bulk queue pair that was written by, too, and a signal behind long data is posted when that data is placed.
+
+use std::collections::VecDeque;
+
+use super::long_operations::LongNumber;
+use super::requester::Requester;
+
+/// The shortest part that a transfer is cut into, in bytes.
+const LEAST_PART: u64 = 16 << 10;
+
+/// Parts begin at multiples of this in the target's memory, so that no packet ends inside a word.
+const PART_ALIGN: u64 = 4096;
+
+/// One bulk queue pair.
+#[derive(Debug)]
+pub(crate) struct BulkQueue {
+    pub(crate) requester: Requester,
+    /// The operations whose parts are outstanding there, one entry for each part, in order.
+    pub(crate) parts: VecDeque<LongNumber>,
+    /// Whether anything was written by it since the last flush.
+    pub(crate) is_dirty: bool,
+}
+
+/// The bulk queue pairs of one connection.
+#[derive(Debug)]
+pub(crate) struct Stripes {
+    // Ended with their owner, before the blocks that they use.
+    pub(crate) queues: Vec<BulkQueue>,
+    /// The queue pair that the next transfer begins with.
+    next: usize,
+}
+
+impl Stripes {
+    pub(crate) fn new(requesters: Vec<Requester>) -> Stripes {
+        let queues = requesters.into_iter().map(|requester| BulkQueue {
+            requester,
+            parts: VecDeque::new(),
+            is_dirty: false,
+        });
+        Stripes {
+            queues: queues.collect(),
+            next: 0,
+        }
+    }
+
+    /// The bulk queue pair of this number, as completions name it.
+    #[inline]
+    pub(crate) fn bulk_mut(&mut self, queue: u8) -> Option<&mut BulkQueue> {
+        self.queues.get_mut(usize::from(queue).wrapping_sub(1))
+    }
+
+    /// The numbers of the queue pairs for a transfer of this many parts, each another one.
+    pub(crate) fn pick(&mut self, parts: usize) -> impl Iterator<Item = u8> + use<> {
+        let (first, count) = (self.next, self.queues.len());
+        self.next = (first + parts) % count.max(1);
+        (0..parts.min(count)).map(move |at| ((first + at) % count + 1) as u8)
+    }
+
+    /// Bytes in flight.
+    pub(crate) fn bytes(&self) -> u64 {
+        let queues = self.queues.iter();
+        queues.map(|bulk| bulk.requester.send_queue.bytes()).sum()
+    }
+
+    /// Requests outstanding.
+    pub(crate) fn outstanding(&self) -> u32 {
+        let queues = self.queues.iter();
+        queues
+            .map(|bulk| bulk.requester.send_queue.outstanding())
+            .sum()
+    }
+}
+
+/// The parts of a transfer of `len` bytes to or from address `addr` over so many queue pairs: their offsets and lengths.
+pub(crate) fn cut(len: u64, addr: u64, queues: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
+    let parts = (len / LEAST_PART).clamp(1, queues.max(1) as u64);
+    let before = addr % PART_ALIGN;
+    // The end of a part, but of the last one.
+    let end = move |part: u64| {
+        let end = (before + len / parts * part).next_multiple_of(PART_ALIGN) - before;
+        if part == parts { len } else { end.min(len) }
+    };
+    let ends = (1..=parts).map(move |part| {
+        let start = if part == 1 { 0 } else { end(part - 1) };
+        (start, end(part) - start)
+    });
+    ends.filter(move |(_, bytes)| *bytes > 0 || len == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_transfer_and_begin_between_words() {
+        for addr in [0x1000, 0x1001, 0x1ff9, 0x1fff] {
+            for len in [
+                0,
+                64,
+                16_383,
+                16_384,
+                40_000,
+                65_536,
+                65_537,
+                1 << 20,
+                (1 << 30) - 1,
+            ] {
+                for queues in [1, 2, 3, 8, 64] {
+                    let parts: Vec<_> = cut(len, addr, queues).collect();
+                    assert!(!parts.is_empty() && parts.len() <= queues);
+                    let mut next = 0;
+                    for (start, bytes) in &parts {
+                        assert_eq!(*start, next);
+                        assert!(*start == 0 || (addr + start) % PART_ALIGN == 0);
+                        next += bytes;
+                    }
+                    assert_eq!(next, len, "{addr:#x} {queues}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_transfers_use_all_queue_pairs_and_short_ones_one() {
+        let count = |len, queues| cut(len, 0x1000, queues).count();
+        assert_eq!(
+            (count(64, 4), count(32_767, 4), count(32_768, 4)),
+            (1, 1, 2)
+        );
+        assert_eq!(
+            (count(65_536, 4), count(1 << 20, 4), count(1 << 20, 8)),
+            (4, 4, 8)
+        );
+        let longest = cut(1 << 20, 0x1003, 4).map(|(_, bytes)| bytes).max();
+        assert!(longest.is_some_and(|bytes| bytes < (1 << 18) + PART_ALIGN));
+    }
+}
