@@ -142,6 +142,7 @@ pub(crate) fn capabilities(facts: &Facts, plan: &Plan) -> Capabilities {
         align: 1,
         unregistered: UNREGISTERED as u64,
         inline: 0,
+        ordered: u64::MAX,
     };
     // Without local keys every buffer will do.
     let anywhere = match facts.mr_mode & bits::MR_LOCAL {
