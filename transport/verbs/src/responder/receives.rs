@@ -275,6 +275,8 @@ impl Rings {
             arena: Arena::new(&port_state.protection_domain, count as usize * MESSAGE)?,
             used: AtomicU32::new(1),
         });
+        // An inbox may be asleep: it has requested events of the queues that there were.
+        block.completions.arm()?;
         blocks.push(Arc::clone(&block));
         Ok(Ring {
             block,
