@@ -27,6 +27,8 @@ const LONG: i32 = 200;
 const SHORT: i32 = 1;
 /// The pause while lanes drive the provider themselves.
 const PAUSE: Duration = Duration::from_micros(200);
+/// Looks for a lane that drives the provider.
+const LOOKS: u32 = 16;
 /// Sleeps between polls of a provider that has no descriptor: the first, and the longest.
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const LAST_NAP: Duration = Duration::from_millis(1);
@@ -80,9 +82,7 @@ fn run(shared: &Shared, stop: &AtomicBool) {
     let mut attended = 0;
     let mut nap = FIRST_NAP;
     while !stop.load(Ordering::Acquire) {
-        let now = shared.attended.load(Ordering::Relaxed);
-        if now != attended {
-            attended = now;
+        if is_attended(shared, &mut attended) {
             std::thread::sleep(PAUSE);
         }
         let mut state = shared.lock();
@@ -119,6 +119,19 @@ fn run(shared: &Shared, stop: &AtomicBool) {
             }
         }
     }
+}
+
+/// Whether lanes drive the provider now: they have since `last`, and go on.
+fn is_attended(shared: &Shared, last: &mut u64) -> bool {
+    let count = || shared.attended.load(Ordering::Relaxed);
+    let before = count();
+    if before == std::mem::replace(last, before) {
+        return false;
+    }
+    (0..LOOKS).any(|_| {
+        std::thread::yield_now();
+        count() != before
+    })
 }
 
 /// Sleeps until a descriptor is readable, or the thread is woken, at most `timeout` ms.

@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub sends: usize,
     pub receives: usize,
     pub longest: u64,
+    /// Whether a write can be completed on its delivery.
+    pub delivers: bool,
     /// Up to this size data of a write lands after that of earlier writes.
     pub write_after_write: u64,
     /// Up to this size a read gives the data of earlier writes.
@@ -177,6 +179,7 @@ pub(crate) mod tests {
             sends: number("size") as usize,
             receives: number("size") as usize,
             longest: number("max_msg_size"),
+            delivers: true,
             write_after_write: number("max_order_waw_size"),
             read_after_write: number("max_order_raw_size"),
             prefix: number("msg_prefix_size") as usize,

@@ -70,8 +70,17 @@ pub(crate) fn plan(facts: &Facts, puts: Puts) -> Result<Plan, String> {
         return Err("it wants a prefix before each message, which this transport has not".into());
     }
     let (puts, why) = match puts {
+        Puts::Rma if !facts.delivers => {
+            return Err(
+                "it does not say when a write is delivered (FI_DELIVERY_COMPLETE), which OXSHMEM_OFI_PUTS=rma needs".into(),
+            );
+        }
         Puts::Rma => (PutPath::Rma, "OXSHMEM_OFI_PUTS says so"),
         Puts::Messages => (PutPath::Messages, "OXSHMEM_OFI_PUTS says so"),
+        Puts::Auto if facts.is_placed_by_nic() && !facts.delivers => (
+            PutPath::Messages,
+            "the provider does not say when a write is delivered",
+        ),
         Puts::Auto if facts.is_placed_by_nic() => (PutPath::Rma, "a NIC places each word whole"),
         Puts::Auto => (
             PutPath::Messages,
@@ -285,6 +294,17 @@ mod tests {
             };
             assert_eq!(path(&facts), PutPath::Messages, "{provider}");
         }
+    }
+
+    #[test]
+    fn m19_without_an_end_at_delivery_puts_are_messages() {
+        let silent = Facts {
+            delivers: false,
+            ..cxi()
+        };
+        assert_eq!(plan(&silent, Puts::Auto).unwrap().puts, PutPath::Messages);
+        let why = plan(&silent, Puts::Rma).unwrap_err();
+        assert!(why.contains("FI_DELIVERY_COMPLETE"), "{why}");
     }
 
     #[test]

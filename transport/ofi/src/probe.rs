@@ -20,11 +20,15 @@ pub(crate) struct Candidate {
     pub plan: Plan,
 }
 
-/// The providers that are tried where none is named, best first.
-const PROVIDERS: &[&str] = &["cxi", "efa", "opx", "psm3", "psm2", "verbs;ofi_rxm", "tcp"];
+/// The providers that are tried where none is named, best first. Those over verbs are not among them: the transport
+/// `verbs` uses such NICs itself.
+const PROVIDERS: &[&str] = &["cxi", "efa", "opx", "psm2", "tcp"];
 
-/// Where Linux lists the NICs of fabrics.
-const FABRICS: &[&str] = &["/sys/class/cxi", "/sys/class/infiniband", "/sys/class/hfi1"];
+/// Where Linux lists the NICs of Slingshot.
+const SLINGSHOT: &[&str] = &["/sys/class/cxi", "/sys/class/cxi_user"];
+/// Where it lists RDMA devices, and the drivers of those that need libfabric: EFA's, Omni-Path's.
+const RDMA: &str = "/sys/class/infiniband";
+const DRIVERS: &[&str] = &["efa", "hfi1"];
 
 fn unavailable(why: String) -> Error {
     Error::Unavailable {
@@ -49,7 +53,7 @@ pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
     };
     let mut search = Search::default();
     for provider in &named {
-        for info in infos(library, Some(provider))? {
+        for info in infos(library, provider)? {
             search.judge(settings, info);
         }
     }
@@ -64,12 +68,24 @@ pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
     Ok(search.found)
 }
 
+/// Whether this machine has a NIC that is used through libfabric alone. Without one, libfabric is not even opened.
 fn has_fabric() -> bool {
-    let has_entries = |path: &str| {
-        let entries = std::fs::read_dir(Path::new(path));
-        entries.is_ok_and(|mut entries| entries.next().is_some())
+    let entries = |path: &str| {
+        std::fs::read_dir(Path::new(path))
+            .into_iter()
+            .flatten()
+            .flatten()
     };
-    FABRICS.iter().any(|path| has_entries(path))
+    if SLINGSHOT.iter().any(|path| entries(path).next().is_some()) {
+        return true;
+    }
+    entries(RDMA).any(|device| {
+        let driver = std::fs::read_link(device.path().join("device/driver"));
+        let name = driver
+            .ok()
+            .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        name.is_some_and(|name| DRIVERS.contains(&&*name))
+    })
 }
 
 /// The ways seen so far.

@@ -9,7 +9,7 @@ use oxshmem_transport::{Error, Result};
 use super::library::{Library, number};
 use super::sys;
 use super::sys::_bindgen_ty_3::{FI_SOCKADDR, FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
-use crate::facts::Facts;
+use crate::facts::{Facts, bits};
 use crate::limits::{API, NAME};
 use crate::plan::{MODES, NEEDED, REGISTRATION};
 
@@ -48,7 +48,7 @@ impl Drop for Hints {
 
 impl Hints {
     /// Hints for endpoints without connections, of one provider or of all.
-    fn new(library: &'static Library, provider: Option<&str>) -> Result<Hints> {
+    fn new(library: &'static Library, provider: &str, delivers: bool) -> Result<Hints> {
         // SAFETY: without an argument it allocates an empty description with all its parts.
         let raw = unsafe { library.fi_dupinfo(std::ptr::null()) };
         let raw = NonNull::new(raw).ok_or_else(|| library.failed("fi_allocinfo", -12))?;
@@ -62,11 +62,12 @@ impl Hints {
             (*info.domain_attr).mr_mode = REGISTRATION as i32;
             (*info.domain_attr).threading = sys::fi_threading::FI_THREAD_DOMAIN;
             (*info.domain_attr).resource_mgmt = sys::fi_resource_mgmt::FI_RM_ENABLED;
-            if let Some(provider) = provider {
-                let name = CString::new(provider)
-                    .map_err(|_| unavailable("the name of a provider has no zero byte".into()))?;
-                (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
+            if delivers {
+                (*info.tx_attr).op_flags = bits::DELIVERY_COMPLETE;
             }
+            let name = CString::new(provider)
+                .map_err(|_| unavailable("the name of a provider has no zero byte".into()))?;
+            (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
         }
         Ok(hints)
     }
@@ -79,9 +80,18 @@ fn unavailable(why: String) -> Error {
     }
 }
 
-/// All ways to endpoints without connections, of one provider or of all, best first as libfabric sees it.
-pub(crate) fn infos(library: &'static Library, provider: Option<&str>) -> Result<Vec<Info>> {
-    let hints = Hints::new(library, provider)?;
+/// All ways to endpoints without connections of a provider, best first as libfabric sees it. A provider that completes
+/// operations on delivery is asked to say so.
+pub(crate) fn infos(library: &'static Library, provider: &str) -> Result<Vec<Info>> {
+    let found = search(library, provider, true)?;
+    match found.is_empty() {
+        true => search(library, provider, false),
+        false => Ok(found),
+    }
+}
+
+fn search(library: &'static Library, provider: &str, delivers: bool) -> Result<Vec<Info>> {
+    let hints = Hints::new(library, provider, delivers)?;
     let mut list = std::ptr::null_mut();
     // SAFETY: the hints live during the call; `list` takes a list that is freed below.
     let code = unsafe {
@@ -108,7 +118,9 @@ pub(crate) fn infos(library: &'static Library, provider: Option<&str>) -> Result
         let raw = unsafe { library.fi_dupinfo(next) };
         if let Some(raw) = NonNull::new(raw) {
             // SAFETY: an entry of the list, with its parts.
-            let facts = unsafe { facts(entry) };
+            let facts = unsafe { facts(entry, delivers) };
+            // SAFETY: the duplicate and its parts are owned here. Operations say by themselves when they are complete.
+            unsafe { (*(*raw.as_ptr()).tx_attr).op_flags = 0 };
             found.push(Info {
                 library,
                 raw,
@@ -154,7 +166,7 @@ unsafe fn text(text: *const c_char) -> String {
 /// # Safety
 ///
 /// An entry of fi_getinfo's list, whose parts all live.
-unsafe fn facts(info: &sys::fi_info) -> Facts {
+unsafe fn facts(info: &sys::fi_info, delivers: bool) -> Facts {
     // SAFETY: the caller's promise; each part of a description that fi_getinfo gives is there.
     unsafe {
         let (tx, rx) = (&*info.tx_attr, &*info.rx_attr);
@@ -173,6 +185,7 @@ unsafe fn facts(info: &sys::fi_info) -> Facts {
             inject: tx.inject_size,
             sends: tx.size,
             receives: rx.size,
+            delivers,
             longest: endpoint.max_msg_size as u64,
             write_after_write: endpoint.max_order_waw_size as u64,
             read_after_write: endpoint.max_order_raw_size as u64,
