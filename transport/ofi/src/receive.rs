@@ -124,10 +124,14 @@ impl Receiver<'_> {
                 sound &= self.serve(&head, data);
             }
         }
-        match sound {
-            true => News::Owed(head.pe),
-            false => News::Strange,
+        if !sound {
+            tracing::warn!(
+                "ofi: PE {} named memory that this PE has not registered",
+                head.pe
+            );
         }
+        // The sender waits for it, sound or not.
+        News::Owed(head.pe)
     }
 
     fn serve(&mut self, head: &Head, data: &[u8]) -> bool {
@@ -219,14 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn m35_a_put_outside_of_every_region_is_refused() {
+    fn m35_a_put_outside_of_every_region_changes_nothing_and_holds_up_nobody() {
         let mut side = Side::new();
         let body = Body::Put {
             region: 0,
             offset: 0,
             signal: None,
         };
-        assert_eq!(side.receive(7, 1, body, &[1]), News::Strange);
+        assert_eq!(side.receive(7, 1, body, &[1]), News::Owed(1));
+        assert_eq!(side.receive(7, 2, Body::Message, &[]), News::Owed(1));
+        assert_eq!((side.peers[1].received, side.inbox.len()), (2, 1));
     }
 
     #[test]

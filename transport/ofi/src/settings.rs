@@ -34,7 +34,8 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         PUTS,
         "auto: rma where a NIC places data in memory, else messages",
-        "whether puts are writes of the provider (rma), or messages that the target's CPU copies, each word whole (messages)",
+        "whether puts are messages that the target's CPU copies, each word whole (messages), or writes of the provider (rma): a PE that waits for a \
+         word may see a part of it where the provider copies byte by byte",
     ),
 ];
 
