@@ -29,6 +29,7 @@ mod interruption;
 mod kept;
 mod long_operations;
 mod long_post;
+mod lost_queue;
 mod put_keys;
 pub(crate) mod request_id;
 mod requester;
@@ -106,8 +107,8 @@ pub(crate) struct VerbsLane {
     calls: u32,
     /// Whether an operation waits for a block, a credit, or the operations before it.
     is_blocked: bool,
-    /// PEs towards which signals are due, since their data is placed.
-    due_signals: Vec<Pe>,
+    /// PEs towards which signals are due, since their data is placed, or requests of lost queue pairs.
+    due: Vec<Pe>,
     /// From this size on puts and gets go over the bulk queue pairs.
     stripe: u64,
     errors: VecDeque<Error>,
@@ -156,7 +157,7 @@ impl VerbsLane {
             idle: 0,
             calls: 0,
             is_blocked: false,
-            due_signals: Vec::new(),
+            due: Vec::new(),
             stripe: port_state.ordered().saturating_add(1),
             errors: VecDeque::new(),
             generation: 0,
@@ -246,8 +247,8 @@ impl VerbsLane {
                 0 => connection.retire(id.number, &mut self.pool),
                 queue => connection.retire_bulk(queue, id.number, &mut self.pool),
             };
-            if connection.has_due_signals() && !self.due_signals.contains(&id.pe) {
-                self.due_signals.push(id.pe);
+            if connection.has_due_signals() {
+                self.note_due(id.pe);
             }
         }
         Ok(count)
@@ -275,8 +276,12 @@ impl VerbsLane {
             is_down: self.port_state.is_down(),
         };
         let cause = CompletionError::of(completion, &local);
-        let may_go_on = id.queue == 0 && is_silence(completion);
-        if !may_go_on || !self.interrupt(pe, id.number, &cause) {
+        let goes_on = is_silence(completion)
+            && match id.queue {
+                0 => self.interrupt(pe, id.number, &cause),
+                _ => self.lose_bulk(id, &cause),
+            };
+        if !goes_on {
             self.fail(pe, cause);
         }
     }
@@ -545,8 +550,8 @@ impl Lane for VerbsLane {
         if self.flushed_cqes > 0 {
             self.reclaim_flushed_cqes();
         }
-        if !self.due_signals.is_empty() {
-            self.post_due_signals();
+        if !self.due.is_empty() {
+            self.post_due();
         }
         if count > 0 {
             self.idle = 0;

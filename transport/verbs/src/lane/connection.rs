@@ -9,7 +9,7 @@ use super::kept::Kept;
 use super::long_operations::LongOperations;
 use super::requester::{Making, Predecessor, Requester, Role};
 use super::send_queue::{Deliver, WorkRequest};
-use super::stripes::Stripes;
+use super::stripes::{BulkQueue, Repeat, Stripes};
 use crate::completion_error::CompletionError;
 use crate::ibv::CompletionQueue;
 use crate::limits::NAME;
@@ -30,7 +30,7 @@ impl Queues {
     /// The bulk queue pairs.
     pub(super) fn bulk(&self) -> impl Iterator<Item = &Requester> {
         let stripes = self.stripes.iter();
-        stripes.flat_map(|stripes| stripes.queues.iter().map(|bulk| &bulk.requester))
+        stripes.flat_map(Stripes::alive)
     }
 
     /// All queue pairs, the primary one first.
@@ -43,13 +43,19 @@ impl Queues {
         self.all().map(|one| one.send_queue.outstanding()).sum()
     }
 
+    /// The numbers of all queue pairs, lost ones among them.
+    pub(super) fn numbers(&self) -> std::ops::Range<u8> {
+        let bulk = self.stripes.as_ref();
+        0..1 + bulk.map_or(0, |stripes| stripes.queues.len() as u8)
+    }
+
     /// The queue pair of this number, as completions name it.
     pub(super) fn get_mut(&mut self, queue: u8) -> Option<&mut Requester> {
         match queue {
             0 => Some(&mut self.primary),
             queue => {
                 let bulk = self.stripes.as_mut()?.bulk_mut(queue)?;
-                Some(&mut bulk.requester)
+                bulk.requester.as_mut()
             }
         }
     }
@@ -61,10 +67,24 @@ impl Queues {
 
     /// Destroys them all, as [`Requester::end`].
     fn end(self, pool: &mut BouncePool) -> u32 {
-        let stripes = self.stripes.into_iter();
-        let bulk = stripes.flat_map(|stripes| stripes.queues);
-        let bulk: u32 = bulk.map(|bulk| bulk.requester.end(pool)).sum();
-        bulk + self.primary.end(pool)
+        let mut outstanding = self.primary.end(pool);
+        let Some(Stripes {
+            queues, repeats, ..
+        }) = self.stripes
+        else {
+            return outstanding;
+        };
+        for requester in queues.into_iter().filter_map(|bulk| bulk.requester) {
+            outstanding += requester.end(pool);
+        }
+        for repeat in repeats {
+            if let Repeat::Request(sent, _) = repeat
+                && let Some(block) = sent.request.block
+            {
+                pool.release(block);
+            }
+        }
+        outstanding
     }
 }
 
@@ -263,18 +283,23 @@ impl Connection {
         let (Some(stripes), Some(operations)) = (&mut queues.stripes, &mut self.operations) else {
             return 0;
         };
-        let Some(bulk) = stripes.bulk_mut(queue) else {
+        let Some(BulkQueue {
+            requester: Some(requester),
+            parts,
+            ..
+        }) = stripes.bulk_mut(queue)
+        else {
             return 0;
         };
-        let count = bulk.requester.send_queue.count_up_to(number);
-        bulk.requester.ever_acked |= count > 0;
+        let count = requester.send_queue.count_up_to(number);
+        requester.ever_acked |= count > 0;
         for _ in 0..count {
-            let Some(request) = bulk.requester.send_queue.pop() else {
+            let Some(request) = requester.send_queue.pop() else {
                 break;
             };
             deliver(&request, pool);
             if request.is_last
-                && let Some(part_of) = bulk.parts.pop_front()
+                && let Some(part_of) = parts.pop_front()
             {
                 operations.part_done(part_of);
             }

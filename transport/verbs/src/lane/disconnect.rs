@@ -19,11 +19,11 @@ impl VerbsLane {
         for at in 0..self.connections.len() {
             let pe = Pe(at as u32);
             let queues = match &self.connections[at].state {
-                ConnectionState::Connected(queues) => queues.all().count(),
+                ConnectionState::Connected(queues) => queues.numbers(),
                 _ => continue,
             };
-            for queue in 0..queues {
-                sent += u32::from(self.push_alone(pe, queue as u8, Operation::Disconnect));
+            for queue in queues {
+                sent += u32::from(self.push_alone(pe, queue, Operation::Disconnect));
             }
         }
         let since = Instant::now();

@@ -144,8 +144,15 @@ impl VerbsLane {
 }
 
 /// A request as it is posted again. Barriers have nothing to hold back: no write is in flight.
-fn repeated(sent: &Sent) -> SendRequest {
+pub(super) fn repeated(sent: &Sent) -> SendRequest {
     let (operation, local) = match sent.request.kind {
+        RequestKind::Part => {
+            let (to, len) = (sent.read, sent.request.bytes);
+            (
+                Operation::Write(to.addr, to.rkey),
+                LocalBuffer::Registered(to.into, len, to.lkey),
+            )
+        }
         RequestKind::Read => {
             let (read, len) = (sent.read, sent.request.bytes);
             (

@@ -83,6 +83,11 @@ impl LongOperations {
     /// Enters a request of the primary queue pair as one more part.
     pub(crate) fn enter_primary_part(&mut self, request: u32, number: LongNumber) {
         self.add_parts(number, 1);
+        self.move_to_primary(request, number);
+    }
+
+    /// A part goes to the primary queue pair, as this request, from one that is lost.
+    pub(crate) fn move_to_primary(&mut self, request: u32, number: LongNumber) {
         self.primary_parts.push_back((request, number));
     }
 

@@ -34,13 +34,14 @@ struct Part {
 
 impl Requester {
     /// Whether a flush cannot be posted before the requests in flight have completed.
-    fn must_wait(&self, has_fences: bool) -> bool {
+    pub(super) fn must_wait(&self, has_fences: bool) -> bool {
         let in_flight = self.send_queue.outstanding() > 0;
         flush_plan(self.order, in_flight, self.gpu_written, has_fences) == FlushPlan::Wait
     }
 
-    fn has_room(&self) -> bool {
-        self.send_queue.free() >= MAX_REQUESTS as u32
+    /// Whether there is room for the requests of any operation, with so many credits of the completion queue.
+    pub(super) fn has_room(&self, credits: usize) -> bool {
+        (self.send_queue.free() as usize).min(credits) >= MAX_REQUESTS
     }
 }
 
@@ -50,7 +51,7 @@ impl Queues {
         let stripes = self.stripes.iter();
         let queues = stripes.flat_map(|stripes| (1..).zip(&stripes.queues));
         let dirty = queues.filter(|(_, bulk)| bulk.is_dirty);
-        dirty.map(|(queue, bulk)| (queue, &bulk.requester))
+        dirty.filter_map(|(queue, bulk)| Some((queue, bulk.requester.as_ref()?)))
     }
 }
 
@@ -97,7 +98,8 @@ impl VerbsLane {
         let Some(stripes) = &queues.stripes else {
             return false;
         };
-        let is_long = |local: &Local| local.len as u64 >= self.stripe;
+        let has_bulk = stripes.alive().next().is_some();
+        let is_long = |local: &Local| has_bulk && local.len as u64 >= self.stripe;
         match op {
             Op::Put { from, .. } => is_long(from),
             Op::Get { into, .. } => is_long(into),
@@ -106,6 +108,7 @@ impl VerbsLane {
             Op::Flush => {
                 let operations = connection.operations.as_ref();
                 stripes.queues.iter().any(|bulk| bulk.is_dirty)
+                    || !stripes.repeats.is_empty()
                     || operations.is_some_and(|operations| operations.has_signals())
             }
             _ => false,
@@ -206,7 +209,7 @@ impl VerbsLane {
         Ok(transfer)
     }
 
-    fn connected(&self, pe: Pe) -> Option<(&Connection, &Queues)> {
+    pub(super) fn connected(&self, pe: Pe) -> Option<(&Connection, &Queues)> {
         let connection = self.connections.get(pe.index())?;
         match &connection.state {
             ConnectionState::Connected(queues) => Some((connection, queues)),
@@ -268,10 +271,10 @@ impl VerbsLane {
         let cuts = cut(
             transfer.local.len as u64,
             transfer.remote.addr,
-            stripes.queues.len(),
+            stripes.alive().count(),
         );
         let count = cuts.clone().count();
-        let has_room = stripes.queues.iter().all(|bulk| bulk.requester.has_room());
+        let has_room = stripes.alive().all(|one| one.has_room(credits as usize));
         let is_short = (credits as usize) < (count + 1) * MAX_REQUESTS;
         if !has_room || is_short || stripes.bytes() >= window {
             return Err(Blocked::Full);
@@ -287,11 +290,15 @@ impl VerbsLane {
         let operations = connection.operations.as_ref();
         // Their signals are to be posted before a flush.
         let has_signals = operations.is_some_and(|operations| operations.has_signals());
+        // So are the requests of lost queue pairs.
+        let repeats = queues.stripes.as_ref();
+        let repeats = repeats.is_some_and(|stripes| !stripes.repeats.is_empty());
         let dirty = queues.dirty();
         let all = std::iter::once(&queues.primary).chain(dirty.clone().map(|(_, one)| one));
         let needed = all.clone().count() * MAX_REQUESTS;
-        let has_room = all.clone().all(Requester::has_room);
-        if has_signals || !has_room || (self.cq_credits as usize) < needed {
+        let credits = self.cq_credits as usize;
+        let has_room = all.clone().all(|one| one.has_room(credits));
+        if has_signals || repeats || !has_room || credits < needed {
             return Err(Blocked::Full);
         }
         if all.clone().any(|one| one.must_wait(!self.software)) {
@@ -320,11 +327,18 @@ impl VerbsLane {
         Ok(())
     }
 
-    /// Posts the signals that are due. Those for which there is no room stay so.
+    /// Signals towards a PE are due, or requests of lost queue pairs.
+    pub(super) fn note_due(&mut self, pe: Pe) {
+        if !self.due.contains(&pe) {
+            self.due.push(pe);
+        }
+    }
+
+    /// Posts the requests of lost queue pairs again, and the signals that are due. Those for which there is no room stay so.
     #[cold]
-    pub(super) fn post_due_signals(&mut self) {
-        let mut due = std::mem::take(&mut self.due_signals);
-        due.retain(|pe| match self.post_signals_towards(*pe) {
+    pub(super) fn post_due(&mut self) {
+        let mut due = std::mem::take(&mut self.due);
+        due.retain(|pe| match self.post_due_towards(*pe) {
             Ok(()) => false,
             Err(Blocked::Full | Blocked::NoBlock | Blocked::Unfenced) => {
                 self.is_blocked = true;
@@ -335,10 +349,12 @@ impl VerbsLane {
                 false
             }
         });
-        self.due_signals = due;
+        due.append(&mut self.due);
+        self.due = due;
     }
 
-    fn post_signals_towards(&mut self, pe: Pe) -> Result<(), Blocked> {
+    fn post_due_towards(&mut self, pe: Pe) -> Result<(), Blocked> {
+        self.repeat_requests(pe)?;
         loop {
             let Some(connection) = self.connections.get_mut(pe.index()) else {
                 return Ok(());
@@ -350,7 +366,7 @@ impl VerbsLane {
             let Some((number, signal)) = operations.and_then(|operations| operations.due()) else {
                 return Ok(());
             };
-            if !queues.primary.has_room() || (self.cq_credits as usize) < MAX_REQUESTS {
+            if !queues.primary.has_room(self.cq_credits as usize) {
                 return Err(Blocked::Full);
             }
             self.build(pe, 0, |builder| {
@@ -369,7 +385,7 @@ impl VerbsLane {
     }
 
     /// Builds requests for a queue pair in the batch, which is empty. There must be room.
-    fn build(
+    pub(super) fn build(
         &mut self,
         pe: Pe,
         queue: u8,
@@ -431,23 +447,31 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return;
         };
-        if let ConnectionState::Connected(queues) = &mut connection.state
+        if let ConnectionState::Connected(queues) = &connection.state
             && let Some(operations) = &mut connection.operations
         {
-            let queue = &mut queues.primary.send_queue;
-            queue.make_last_a_part();
-            operations.enter_primary_part(queue.newest(), number);
+            operations.enter_primary_part(queues.primary.send_queue.newest(), number);
+        }
+        self.make_last_a_part(pe);
+    }
+
+    /// The last request built for the primary queue pair counts as no operation by itself.
+    pub(super) fn make_last_a_part(&mut self, pe: Pe) {
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let ConnectionState::Connected(queues) = &mut connection.state
+        {
+            queues.primary.send_queue.make_last_a_part();
         }
     }
 
-    fn stripes_mut(&mut self, pe: Pe) -> Option<&mut Stripes> {
+    pub(super) fn stripes_mut(&mut self, pe: Pe) -> Option<&mut Stripes> {
         match &mut self.connections.get_mut(pe.index())?.state {
             ConnectionState::Connected(queues) => queues.stripes.as_mut(),
             _ => None,
         }
     }
 
-    fn bulk_mut(&mut self, pe: Pe, queue: u8) -> Option<&mut BulkQueue> {
+    pub(super) fn bulk_mut(&mut self, pe: Pe, queue: u8) -> Option<&mut BulkQueue> {
         self.stripes_mut(pe)?.bulk_mut(queue)
     }
 

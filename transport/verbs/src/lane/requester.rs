@@ -141,6 +141,21 @@ impl Making<'_> {
     }
 }
 
+/// Destroys a queue pair, with so many requests outstanding. Gives whether they access local memory no more.
+fn destroyed(pair: QueuePair, outstanding: u32) -> bool {
+    // First, so that it does nothing more even if it cannot be destroyed.
+    if let Err(error) = pair.fail() {
+        tracing::debug!(%error, "a queue pair that ends");
+    }
+    // It writes nothing after this.
+    let destroyed = pair.destroy();
+    if let Err(error) = &destroyed {
+        tracing::error!(%error, outstanding, "a queue pair could not be destroyed: what was \
+             outstanding may still access its local memory; the lane's blocks of it are leaked");
+    }
+    destroyed.is_ok()
+}
+
 impl Requester {
     /// Whether this reply, or some part of it, is to another endpoint or wants more than was offered.
     pub(super) fn check(
@@ -207,21 +222,17 @@ impl Requester {
             ..
         } = self;
         let outstanding = send_queue.outstanding();
-        // First, so that it does nothing more even if it cannot be destroyed.
-        if let Err(error) = pair.fail() {
-            tracing::debug!(%error, "a queue pair that ends");
+        if destroyed(pair, outstanding) {
+            let blocks = send_queue.drain().filter_map(|request| request.block);
+            blocks.for_each(|block| pool.release(block));
         }
-        // It writes nothing after this.
-        if let Err(error) = pair.destroy() {
-            tracing::error!(%error, outstanding, "a queue pair could not be destroyed: what was \
-                 outstanding may still access its local memory; the lane's blocks of it are leaked");
-            return outstanding;
-        }
-        send_queue
-            .drain()
-            .filter_map(|request| request.block)
-            .for_each(|block| pool.release(block));
         outstanding
+    }
+
+    /// Destroys the queue pair, whose requests were taken. Gives whether they access local memory no more.
+    pub(super) fn destroy(self) -> bool {
+        let outstanding = self.send_queue.outstanding();
+        destroyed(self.pair, outstanding)
     }
 
     /// Whether the peer has ever answered, an earlier queue pair of this connection perhaps.

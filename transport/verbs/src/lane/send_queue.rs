@@ -22,12 +22,14 @@ pub(crate) enum RequestKind {
     /// A write or an atomic. A write without bytes changes nothing.
     Update,
     Read,
+    /// A write of a part of a long put: it may be written again.
+    Part,
     /// An atomic that changes nothing.
     Barrier,
     Message,
 }
 
-/// The two sides of a read.
+/// The two sides of a read, or of a part of a long put.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     pub(crate) addr: u64,
@@ -49,7 +51,7 @@ impl Read {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) request: WorkRequest,
-    /// Of a read.
+    /// Of a read or a part.
     pub(crate) read: Read,
 }
 
@@ -70,7 +72,7 @@ impl WorkRequest {
     pub(crate) fn may_be_repeated(&self) -> bool {
         match self.kind {
             RequestKind::Update => self.bytes == 0,
-            RequestKind::Read | RequestKind::Barrier => true,
+            RequestKind::Read | RequestKind::Part | RequestKind::Barrier => true,
             RequestKind::Message => false,
         }
     }
@@ -89,7 +91,7 @@ impl WorkRequest {
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     requests: Box<[WorkRequest]>,
-    /// The two sides of the reads among them, at the same places; empty before the first read.
+    /// The two sides of the reads and parts among them, at the same places; empty before the first.
     reads: Box<[Read]>,
     /// The queue pair's depth.
     capacity: u32,
@@ -187,10 +189,19 @@ impl SendQueue {
     /// [Enters](Self::push) a read.
     #[inline]
     pub(crate) fn push_read(&mut self, request: WorkRequest, read: Read) -> u32 {
-        let number = self.push(WorkRequest {
-            kind: RequestKind::Read,
-            ..request
-        });
+        let kind = RequestKind::Read;
+        self.push_with_sides(WorkRequest { kind, ..request }, read)
+    }
+
+    /// [Enters](Self::push) a part of a long put.
+    pub(crate) fn push_part(&mut self, request: WorkRequest, sides: Read) -> u32 {
+        let kind = RequestKind::Part;
+        self.push_with_sides(WorkRequest { kind, ..request }, sides)
+    }
+
+    #[inline]
+    fn push_with_sides(&mut self, request: WorkRequest, read: Read) -> u32 {
+        let number = self.push(request);
         let index = self.index(number);
         match self.reads.get_mut(index) {
             Some(place) => *place = read,
@@ -208,7 +219,7 @@ impl SendQueue {
     /// [Enters](Self::push) a request that another queue pair has not carried out.
     pub(crate) fn enter(&mut self, sent: Sent) -> u32 {
         match sent.request.kind {
-            RequestKind::Read => self.push_read(sent.request, sent.read),
+            RequestKind::Read | RequestKind::Part => self.push_with_sides(sent.request, sent.read),
             _ => self.push(sent.request),
         }
     }
@@ -270,6 +281,13 @@ impl SendQueue {
         self.tail = self.tail.wrapping_add(1);
         self.bytes -= u64::from(request.bytes);
         Some(request)
+    }
+
+    /// Removes all requests, which another queue pair is to carry out. Gives them in order.
+    pub(crate) fn take_all(&mut self) -> Vec<Sent> {
+        let all = self.iter().collect();
+        self.drain().for_each(drop);
+        all
     }
 
     /// Removes all requests, once their queue pair is destroyed.
@@ -372,6 +390,7 @@ mod tests {
         };
         assert!(of(RequestKind::Read, 8).may_be_repeated());
         assert!(of(RequestKind::Barrier, 8).may_be_repeated());
+        assert!(of(RequestKind::Part, 8).may_be_repeated());
         assert!(of(RequestKind::Update, 0).may_be_repeated());
         assert!(!of(RequestKind::Update, 8).may_be_repeated());
         assert!(!of(RequestKind::Message, 0).may_be_repeated());

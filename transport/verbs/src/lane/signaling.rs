@@ -18,11 +18,11 @@ impl VerbsLane {
         let now = Instant::now();
         for at in 0..self.connections.len() {
             let queues = match self.connections.get(at).map(|connection| &connection.state) {
-                Some(ConnectionState::Connected(queues)) => queues.all().count(),
+                Some(ConnectionState::Connected(queues)) => queues.numbers(),
                 _ => continue,
             };
             let pe = Pe(at as u32);
-            for queue in (0..queues).map(|queue| queue as u8) {
+            for queue in queues {
                 if self.stalls(pe, queue, now) {
                     tracing::debug!(%pe, queue, "nothing was done for a while: another request may wake the device");
                     self.push_noop(pe, queue);
@@ -43,7 +43,7 @@ impl VerbsLane {
     }
 
     /// Sends an empty signaled write, which completes all requests before it, if there is room.
-    fn push_noop(&mut self, pe: Pe, queue: u8) {
+    pub(super) fn push_noop(&mut self, pe: Pe, queue: u8) {
         let Some(connection) = self.connections.get(pe.index()) else {
             return;
         };

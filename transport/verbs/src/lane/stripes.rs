@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::long_operations::LongNumber;
 use super::requester::Requester;
+use super::send_queue::Sent;
 
 /// The shortest part that a transfer is cut into, in bytes.
 const LEAST_PART: u64 = 16 << 10;
@@ -18,11 +19,23 @@ const PART_ALIGN: u64 = 4096;
 /// One bulk queue pair.
 #[derive(Debug)]
 pub(crate) struct BulkQueue {
-    pub(crate) requester: Requester,
+    /// None once it is lost.
+    pub(crate) requester: Option<Requester>,
     /// The operations whose parts are outstanding there, one entry for each part, in order.
     pub(crate) parts: VecDeque<LongNumber>,
     /// Whether anything was written by it since the last flush.
     pub(crate) is_dirty: bool,
+}
+
+/// A request of a lost queue pair as another one is to carry it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Repeat {
+    /// An empty write by the primary queue pair, which finds out whether the peer answers at all.
+    Probe,
+    /// Data that moves, and the operation of which it is the last request of a part.
+    Request(Sent, Option<LongNumber>),
+    /// A flush of the parts before it, itself a part.
+    Flush(LongNumber),
 }
 
 /// The bulk queue pairs of one connection.
@@ -32,18 +45,21 @@ pub(crate) struct Stripes {
     pub(crate) queues: Vec<BulkQueue>,
     /// The queue pair that the next transfer begins with.
     next: usize,
+    /// The requests of lost queue pairs, in the order in which they are to be posted again.
+    pub(crate) repeats: VecDeque<Repeat>,
 }
 
 impl Stripes {
     pub(crate) fn new(requesters: Vec<Requester>) -> Stripes {
         let queues = requesters.into_iter().map(|requester| BulkQueue {
-            requester,
+            requester: Some(requester),
             parts: VecDeque::new(),
             is_dirty: false,
         });
         Stripes {
             queues: queues.collect(),
             next: 0,
+            repeats: VecDeque::new(),
         }
     }
 
@@ -57,21 +73,28 @@ impl Stripes {
     pub(crate) fn pick(&mut self, parts: usize) -> impl Iterator<Item = u8> + use<> {
         let (first, count) = (self.next, self.queues.len());
         self.next = (first + parts) % count.max(1);
-        (0..parts.min(count)).map(move |at| ((first + at) % count + 1) as u8)
+        let numbered = (0..).zip(&self.queues);
+        let alive = numbered.filter(|(_, bulk)| bulk.requester.is_some());
+        let alive: u64 = alive.fold(0, |set, (at, _)| set | 1 << at);
+        let turns = (0..count).map(move |at| (first + at) % count);
+        let turns = turns.filter(move |at| alive >> at & 1 == 1);
+        turns.take(parts).map(|at| (at + 1) as u8)
+    }
+
+    /// The queue pairs that are not lost.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &Requester> {
+        let queues = self.queues.iter();
+        queues.filter_map(|bulk| bulk.requester.as_ref())
     }
 
     /// Bytes in flight.
     pub(crate) fn bytes(&self) -> u64 {
-        let queues = self.queues.iter();
-        queues.map(|bulk| bulk.requester.send_queue.bytes()).sum()
+        self.alive().map(|one| one.send_queue.bytes()).sum()
     }
 
     /// Requests outstanding.
     pub(crate) fn outstanding(&self) -> u32 {
-        let queues = self.queues.iter();
-        queues
-            .map(|bulk| bulk.requester.send_queue.outstanding())
-            .sum()
+        self.alive().map(|one| one.send_queue.outstanding()).sum()
     }
 }
 

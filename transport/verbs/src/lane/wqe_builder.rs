@@ -323,6 +323,17 @@ impl WqeBuilder<'_> {
                 };
                 queue.push_read(work, read)
             }
+            (Operation::Write(addr, rkey), LocalBuffer::Registered(into, _, lkey))
+                if self.queue != 0 =>
+            {
+                let sides = Read {
+                    addr,
+                    rkey,
+                    lkey,
+                    into,
+                };
+                queue.push_part(work, sides)
+            }
             _ => queue.push(work),
         };
         let id = RequestId {

@@ -18,6 +18,7 @@ mod links;
 mod nic;
 #[path = "../device/pair.rs"]
 mod pair;
+mod queue_pairs;
 mod receives;
 
 use oxshmem_transport::{Error, Op};

@@ -1,0 +1,252 @@
+//! Bulk queue pairs that are lost: what they had outstanding is posted again by the others.
+//!
+//! A path through the network may fail while others work. A part of a put writes what it wrote, a get reads again, so both
+//! may be repeated; the signal behind a put is not posted before all of them are done. Packets of the lost queue pair
+//! do not come late: the peer was silent for as long as its retries lasted. For the same reason the writes that it
+//! acknowledged are in memory by now.
+
+use std::collections::VecDeque;
+
+use oxshmem_transport::Pe;
+
+use super::VerbsLane;
+use super::connection::{Connection, ConnectionState};
+use super::interruption::repeated;
+use super::long_operations::LongNumber;
+use super::request_id::RequestId;
+use super::send_queue::{RequestKind, Sent};
+use super::stripes::Repeat;
+use super::wqe_builder::Blocked;
+use crate::completion_error::CompletionError;
+
+/// The requests of a lost queue pair that are to be posted again, in order; `sink`: where reads go whose data nobody wants.
+fn repeats(sent: Vec<Sent>, mut parts: VecDeque<LongNumber>, sink: *mut u8) -> Vec<Repeat> {
+    let mut of = |sent: Sent| {
+        let part_of = sent.request.is_last.then(|| parts.pop_front()).flatten();
+        let moves_data = match sent.request.kind {
+            RequestKind::Part => true,
+            RequestKind::Read => sent.read.into != sink,
+            RequestKind::Update | RequestKind::Barrier | RequestKind::Message => false,
+        };
+        match (moves_data, part_of) {
+            (true, _) => Some(Repeat::Request(sent, part_of)),
+            // Of the requests of a flush the last one stands for all.
+            (false, Some(number)) => Some(Repeat::Flush(number)),
+            (false, None) => None,
+        }
+    };
+    sent.into_iter().filter_map(&mut of).collect()
+}
+
+impl Connection {
+    /// Ends a bulk queue pair, and keeps its requests for the others. Gives their number, and whether the device has let go of
+    /// their memory; none if it has ended before.
+    fn lose(&mut self, queue: u8, sink: *mut u8) -> Option<(u32, bool)> {
+        let ConnectionState::Connected(queues) = &mut self.state else {
+            return None;
+        };
+        let stripes = queues.stripes.as_mut()?;
+        let bulk = stripes.bulk_mut(queue)?;
+        let mut requester = bulk.requester.take()?;
+        bulk.is_dirty = false;
+        let parts = std::mem::take(&mut bulk.parts);
+        let sent = requester.send_queue.take_all();
+        let outstanding = sent.len() as u32;
+        let has_ended = requester.destroy();
+        if has_ended {
+            let repeats = repeats(sent, parts, sink);
+            // A peer that is lost altogether is found by the primary queue pair.
+            let all = std::iter::once(Repeat::Probe).chain(repeats);
+            // Those that wait already come after these, in their order.
+            let waiting = std::mem::take(&mut stripes.repeats);
+            stripes.repeats = all.chain(waiting).collect();
+        }
+        Some((outstanding, has_ended))
+    }
+}
+
+impl VerbsLane {
+    /// Loses a bulk queue pair whose request was not answered. Gives whether the connection goes on without it.
+    #[cold]
+    pub(super) fn lose_bulk(&mut self, id: RequestId, why: &CompletionError) -> bool {
+        let RequestId { pe, queue, number } = id;
+        let sink = self.pool.sink();
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return false;
+        };
+        // Requests complete in order: those before it have succeeded, though no completion of theirs was taken.
+        let before = number.wrapping_sub(1);
+        self.cq_credits += connection.retire_bulk(queue, before, &mut self.pool);
+        let Some((outstanding, has_ended)) = connection.lose(queue, sink) else {
+            return true;
+        };
+        self.flushed_cqes += outstanding;
+        if has_ended {
+            tracing::warn!(%pe, queue, outstanding, why = %why.error(pe), "one of the queue pairs for long transfers \
+                 to a PE is lost: what it had outstanding, and later transfers, go by the others");
+            self.note_due(pe);
+        }
+        has_ended
+    }
+
+    /// Posts the requests of lost queue pairs again, as far as there is room.
+    pub(super) fn repeat_requests(&mut self, pe: Pe) -> Result<(), Blocked> {
+        while let Some((repeat, queue)) = self.next_repeat(pe)? {
+            match repeat {
+                Repeat::Probe => self.push_noop(pe, 0),
+                Repeat::Request(sent, part_of) => self.repeat_request(pe, queue, sent, part_of)?,
+                Repeat::Flush(number) => {
+                    self.build(pe, queue, |builder| builder.flush())?;
+                    self.move_part(pe, queue, number);
+                    self.submit_to(pe, queue)?;
+                }
+            }
+            if let Some(stripes) = self.stripes_mut(pe) {
+                stripes.repeats.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next of these, and the queue pair that it goes to: a bulk one if one is left.
+    fn next_repeat(&mut self, pe: Pe) -> Result<Option<(Repeat, u8)>, Blocked> {
+        let (credits, has_fences) = (self.cq_credits as usize, !self.software);
+        let Some((_, queues)) = self.connected(pe) else {
+            return Ok(None);
+        };
+        let Some(stripes) = &queues.stripes else {
+            return Ok(None);
+        };
+        let Some(repeat) = stripes.repeats.front().copied() else {
+            return Ok(None);
+        };
+        let mut alive = (1..).zip(&stripes.queues);
+        let alive = alive.find_map(|(queue, bulk)| Some((queue, bulk.requester.as_ref()?)));
+        let (queue, requester) = alive.unwrap_or((0, &queues.primary));
+        if !requester.has_room(credits) || !queues.primary.has_room(credits) {
+            return Err(Blocked::Full);
+        }
+        if matches!(repeat, Repeat::Flush(_)) && requester.must_wait(has_fences) {
+            return Err(Blocked::Unfenced);
+        }
+        Ok(Some((repeat, queue)))
+    }
+
+    fn repeat_request(
+        &mut self,
+        pe: Pe,
+        queue: u8,
+        sent: Sent,
+        part_of: Option<LongNumber>,
+    ) -> Result<(), Blocked> {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return Ok(());
+        };
+        let ConnectionState::Connected(queues) = &mut connection.state else {
+            return Ok(());
+        };
+        let Some(requester) = queues.get_mut(queue) else {
+            return Ok(());
+        };
+        let number = requester.send_queue.enter(sent);
+        self.cq_credits -= 1;
+        let id = RequestId { pe, queue, number };
+        self.batch.push(id, repeated(&sent));
+        match part_of {
+            Some(part_of) => self.move_part(pe, queue, part_of),
+            None if queue == 0 => self.make_last_a_part(pe),
+            None => {}
+        }
+        if let Some(bulk) = self.bulk_mut(pe, queue) {
+            bulk.is_dirty |= sent.request.kind == RequestKind::Part;
+        }
+        self.submit_to(pe, queue)
+    }
+
+    /// The last request of a queue pair is a part of an operation that has counted it already.
+    fn move_part(&mut self, pe: Pe, queue: u8, number: LongNumber) {
+        if queue > 0 {
+            if let Some(bulk) = self.bulk_mut(pe, queue) {
+                bulk.parts.push_back(number);
+            }
+            return;
+        }
+        self.make_last_a_part(pe);
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return;
+        };
+        if let ConnectionState::Connected(queues) = &connection.state
+            && let Some(operations) = &mut connection.operations
+        {
+            operations.move_to_primary(queues.primary.send_queue.newest(), number);
+        }
+    }
+
+    /// Posts the batch, whose local memory is that of operations that have not completed, or the lane's.
+    fn submit_to(&mut self, pe: Pe, queue: u8) -> Result<(), Blocked> {
+        // SAFETY: the posters of these operations promised their memory until they have completed.
+        let posted = unsafe {
+            match queue {
+                0 => self.submit(pe, true),
+                bulk => self.submit_bulk(pe, bulk),
+            }
+        };
+        Ok(posted?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::long_operations::LongOperations;
+    use super::super::send_queue::{SendQueue, WorkRequest};
+    use super::*;
+
+    #[test]
+    fn data_is_moved_again_in_order_and_a_flush_is_made_anew() {
+        let (mut buffers, mut queue) = ([0_u8; 16], SendQueue::new(16));
+        let (sink, into) = (buffers.as_mut_ptr(), buffers.as_mut_ptr().wrapping_add(8));
+        let mut long = LongOperations::default();
+        let numbers = [
+            long.enter(0, None),
+            long.enter(1, None),
+            long.enter(2, None),
+        ];
+        let first = WorkRequest {
+            is_last: false,
+            bytes: 3,
+            ..WorkRequest::PLAIN
+        };
+        let read = |into| super::super::send_queue::Read {
+            addr: 1,
+            rkey: 2,
+            lkey: 3,
+            into,
+        };
+        // A put whose head is a request of its own, an empty write, a get, a flush of two requests.
+        queue.push_part(first, read(into));
+        queue.push_part(WorkRequest::PLAIN, read(into));
+        queue.push(first);
+        queue.push_read(WorkRequest::PLAIN, read(into));
+        queue.push(WorkRequest {
+            kind: RequestKind::Barrier,
+            ..first
+        });
+        queue.push_read(WorkRequest::PLAIN, read(sink));
+        let all = repeats(queue.take_all(), numbers.into(), sink);
+        assert_eq!(queue.outstanding(), 0);
+        let told: Vec<_> = all
+            .iter()
+            .map(|repeat| match repeat {
+                Repeat::Request(sent, of) => (Some(sent.request.kind), *of),
+                Repeat::Flush(of) => (None, Some(*of)),
+                Repeat::Probe => panic!("none was lost"),
+            })
+            .collect();
+        let (part, read) = (Some(RequestKind::Part), Some(RequestKind::Read));
+        let [one, two, three] = numbers.map(Some);
+        assert_eq!(
+            told,
+            [(part, None), (part, one), (read, two), (None, three)]
+        );
+    }
+}
