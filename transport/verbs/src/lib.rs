@@ -60,9 +60,10 @@
 //! responded: [`PeerLost`](oxshmem_transport::Error::PeerLost). But where nothing is outstanding except gets, its connection
 //! is [`Interrupted`](oxshmem_transport::Error::Interrupted): a new queue pair carries these out when the lane is connected
 //! again, twice in a row at most. A put or atomic may have been performed or not, so none is sent again. Any other failure of a connection is
-//! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is destroyed, after which it
-//! accesses no memory, and the lane's others go on. A failure of the device itself ends them all, with the
-//! event's name.
+//! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pairs are destroyed, after which they
+//! access no memory, and the lane's other connections go on. A failure of the device itself ends them all, with the
+//! event's name. A *bulk* queue pair whose peer is silent ends no connection, while the primary one works: the others carry
+//! out the parts that it had outstanding.
 
 #![cfg(feature = "rdma")]
 
