@@ -109,11 +109,17 @@ impl Search {
             }
             return;
         }
-        if self
-            .found
-            .iter()
-            .any(|known| known.device.name == device.name)
-        {
+        let mut device = device;
+        let mut known = self.found.iter();
+        if let Some(known) = known.find(|known| known.device.name == device.name) {
+            if known.info.facts().provider == facts.provider {
+                return;
+            }
+            // Another provider on the same interface, which other hosts may have instead.
+            device.name = format!("{} by {}", device.name, facts.provider);
+        }
+        let mut known = self.found.iter();
+        if known.any(|known| known.device.name == device.name) {
             return;
         }
         match plan(facts, settings.puts) {
@@ -172,7 +178,6 @@ fn describe(facts: &Facts) -> String {
 
 /// A way as users see it. A fabric's NIC has its own name, by which its place in the machine is known.
 fn device(facts: &Facts) -> Device {
-    let core = facts.core_provider();
     let name = match (facts.uses_sockets(), facts.address, &facts.nic) {
         (true, Some(address), _) => format!("{} {address}", facts.domain),
         (false, _, Some(nic)) => nic.clone(),
@@ -190,25 +195,26 @@ fn device(facts: &Facts) -> Device {
             describe(facts)
         ),
         megabits: facts.megabits,
-        networks: networks(core, facts),
+        networks: networks(facts),
     }
 }
 
-/// The networks of a way. A fabric joins all its NICs; a network of IP joins those of one subnet, and routers may join
-/// subnets.
-fn networks(core: &str, facts: &Facts) -> Vec<Network> {
+/// The networks of a way, each of one provider. A fabric joins all its NICs; a network of IP joins those of one subnet, and
+/// routers may join subnets.
+fn networks(facts: &Facts) -> Vec<Network> {
+    let provider = &facts.provider;
     let certain = |name: String| Network {
         name,
         uncertain: false,
     };
     let Some(address) = facts.address else {
-        return vec![certain(core.into())];
+        return vec![certain(provider.clone())];
     };
-    let mut networks = vec![certain(format!("{core} {}", facts.fabric))];
+    let mut networks = vec![certain(format!("{provider} {}", facts.fabric))];
     if !facts.is_on_this_host_only() && !is_link_local(address) {
         let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
         networks.push(Network {
-            name: format!("{core} over {family}"),
+            name: format!("{provider} over {family}"),
             uncertain: true,
         });
     }
@@ -279,7 +285,10 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            [("tcp 192.0.2.0/24", false), ("tcp over IPv4", true)]
+            [
+                ("tcp;ofi_rxm 192.0.2.0/24", false),
+                ("tcp;ofi_rxm over IPv4", true)
+            ]
         );
     }
 

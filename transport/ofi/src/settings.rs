@@ -23,7 +23,7 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         PROVIDER,
         "the best that all hosts have",
-        "the providers of libfabric that may be used, best first: cxi, efa, tcp, 'tcp;ofi_rxm' (names)",
+        "the providers of libfabric that may be used: cxi, efa, tcp, 'tcp;ofi_rxm' (names)",
     ),
     variable(
         INTERFACE,
