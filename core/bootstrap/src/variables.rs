@@ -15,6 +15,8 @@ pub(crate) const SIZE: &str = "OXSHMEM_SIZE";
 pub(crate) const LOCAL_RANK: &str = "OXSHMEM_LOCAL_RANK";
 pub(crate) const RENDEZVOUS: &str = "OXSHMEM_RENDEZVOUS";
 pub(crate) const JOB_KEY: &str = "OXSHMEM_JOB_KEY";
+/// The variable by which a host's agent tells its PEs the host's address in the network that joins the hosts.
+pub(crate) const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
 
 /// A function that gives a variable's value, if it is set.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;

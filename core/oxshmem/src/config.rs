@@ -118,6 +118,9 @@ variables! {
     "OXSHMEM_LOCAL_RANK", "set by oxshmem run", "this PE's number on its host";
     "OXSHMEM_RENDEZVOUS", "set by oxshmem run", "host:port where the PEs meet";
     "OXSHMEM_JOB_KEY", "set by oxshmem run", "secret of this job, 64 hexadecimal digits";
+    "OXSHMEM_HOST_ADDRESS", "set by oxshmem run --hosts",
+        "this host's address in the network by which the launcher reached the hosts: the interface that the transport ofi \
+         uses for TCP where OXSHMEM_OFI_INTERFACE names none";
     "OXSHMEM_MASTER_PORT", "MASTER_PORT",
         "port where rank 0 listens in a torchrun-style job, where torchrun holds MASTER_PORT itself";
     "RANK", "set by torchrun", "this PE's number, where OXSHMEM_RANK is not set";

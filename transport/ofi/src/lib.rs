@@ -27,7 +27,8 @@
 //!
 //! # Security
 //!
-//! An interface of an ordinary network is opened only if it is named (`OXSHMEM_OFI_INTERFACE`). Messages carry a random number
+//! An interface of an ordinary network is opened only if it is named (`OXSHMEM_OFI_INTERFACE`), or joins the hosts of a
+//! launcher that says so (`OXSHMEM_HOST_ADDRESS`). Messages carry a random number
 //! that the job's PEs alone know, and keys of memory are random where the provider leaves them to its caller. Nothing
 //! is encrypted.
 //!

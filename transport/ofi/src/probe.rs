@@ -41,8 +41,8 @@ fn unavailable(why: String) -> Error {
 pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
     if !settings.is_asked_for() && !has_fabric() {
         return Err(unavailable(
-            "this machine has no NIC of a fabric; for an ordinary network name its interface, such as \
-             OXSHMEM_OFI_INTERFACE=eth0"
+            "this machine has no NIC of a fabric; an ordinary network is used in jobs of oxshmem run --hosts, and else if its \
+             interface is named, such as OXSHMEM_OFI_INTERFACE=eth0"
                 .into(),
         ));
     }
@@ -102,7 +102,7 @@ impl Search {
     fn judge(&mut self, settings: &Settings, info: Info) {
         let facts = info.facts();
         let device = device(facts);
-        if !is_allowed(settings.interfaces.as_deref(), facts) {
+        if !is_allowed(settings, facts) {
             let other = describe(facts);
             if !self.others.contains(&other) {
                 self.others.push(other);
@@ -144,9 +144,16 @@ impl Search {
                     wanted.join(" or ")
                 )
             }
-            (None, None) if !self.others.is_empty() => format!(
-                "an ordinary network is used only if its interface is named: OXSHMEM_OFI_INTERFACE; there are {others}"
-            ),
+            (None, None) if !self.others.is_empty() => {
+                let launcher = match settings.host_address {
+                    Some(address) => format!("; none has {address} (OXSHMEM_HOST_ADDRESS)"),
+                    None => String::new(),
+                };
+                format!(
+                    "an ordinary network is used only if its interface is named, such as OXSHMEM_OFI_INTERFACE=eth0, or joins the \
+                     hosts of oxshmem run --hosts; there are {others}{launcher}{hidden}"
+                )
+            }
             _ => format!(
                 "libfabric {}.{} has none of the providers {} with an interface here{hidden}; fi_info lists those that \
                  there are",
@@ -158,10 +165,12 @@ impl Search {
     }
 }
 
-/// Whether an interface may be used. Those of ordinary networks are named, or not used.
-fn is_allowed(interfaces: Option<&[Interface]>, facts: &Facts) -> bool {
-    let Some(interfaces) = interfaces else {
-        return !facts.uses_sockets();
+/// Whether an interface may be used. Those of ordinary networks are named, or are the one by which the launcher has joined the
+/// hosts.
+fn is_allowed(settings: &Settings, facts: &Facts) -> bool {
+    let Some(interfaces) = &settings.interfaces else {
+        let joins = settings.host_address.is_some() && settings.host_address == facts.address;
+        return joins || !facts.uses_sockets();
     };
     let names = [facts.domain.as_str(), facts.nic.as_deref().unwrap_or("")];
     interfaces
@@ -260,18 +269,36 @@ mod tests {
 
     #[test]
     fn an_ordinary_network_is_used_only_where_its_interface_is_named() {
-        let named = |text: &str| vec![Interface::Name(text.into())];
-        assert!(!is_allowed(None, &tcp()));
-        assert!(is_allowed(Some(&named("eth0")), &tcp()));
-        assert!(!is_allowed(Some(&named("eth1")), &tcp()));
+        let named = |text: &str| Settings {
+            interfaces: Some(vec![Interface::Name(text.into())]),
+            ..Settings::default()
+        };
+        assert!(!is_allowed(&Settings::default(), &tcp()));
+        assert!(is_allowed(&named("eth0"), &tcp()));
+        assert!(!is_allowed(&named("eth1"), &tcp()));
         let fabric = Facts {
             provider: "cxi".into(),
             domain: "cxi0".into(),
             address: None,
             ..tcp()
         };
-        assert!(is_allowed(None, &fabric));
-        assert!(!is_allowed(Some(&named("eth0")), &fabric));
+        assert!(is_allowed(&Settings::default(), &fabric));
+        assert!(!is_allowed(&named("eth0"), &fabric));
+    }
+
+    #[test]
+    fn the_interface_by_which_the_launcher_joined_the_hosts_counts_as_named_unless_others_are() {
+        let at = |address: [u8; 4]| Settings {
+            host_address: Some(address.into()),
+            ..Settings::default()
+        };
+        assert!(is_allowed(&at([192, 0, 2, 2]), &tcp()));
+        assert!(!is_allowed(&at([192, 0, 2, 3]), &tcp()));
+        let other = Settings {
+            interfaces: Some(vec![Interface::Name("eth1".into())]),
+            ..at([192, 0, 2, 2])
+        };
+        assert!(!is_allowed(&other, &tcp()));
     }
 
     #[test]
@@ -301,7 +328,8 @@ mod tests {
         let explain = |settings: &Settings| search.explain(settings, &["tcp"], (1, 17));
         let why = explain(&Settings::default());
         assert!(
-            why.contains("OXSHMEM_OFI_INTERFACE; there are eth0"),
+            why.contains("OXSHMEM_OFI_INTERFACE=eth0")
+                && why.contains("there are eth0 (192.0.2.2)"),
             "{why}"
         );
         let wrong = Settings {

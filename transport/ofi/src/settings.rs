@@ -17,6 +17,8 @@ const fn variable(name: &'static str, default: &'static str, meaning: &'static s
 const PROVIDER: &str = "OXSHMEM_OFI_PROVIDER";
 const INTERFACE: &str = "OXSHMEM_OFI_INTERFACE";
 const PUTS: &str = "OXSHMEM_OFI_PUTS";
+/// Set by a launcher of several hosts, and no setting of this transport alone.
+const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
 
 /// All variables that this transport reads.
 pub const VARIABLES: &[Variable] = &[
@@ -27,9 +29,9 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         INTERFACE,
-        "all of a fabric's NICs; none of an ordinary network",
+        "all of a fabric's NICs; of ordinary networks that of OXSHMEM_HOST_ADDRESS",
         "the interfaces that may be used, by name or by their address: eth1, 10.1.0.0/16, fd00::/8; a provider over TCP or UDP uses only \
-         interfaces named here (names, prefixes)",
+         interfaces named here, or the one by which oxshmem run --hosts joined the hosts (names, prefixes)",
     ),
     variable(
         PUTS,
@@ -66,6 +68,9 @@ pub struct Settings {
     pub providers: Option<Vec<String>>,
     /// `OXSHMEM_OFI_INTERFACE`.
     pub interfaces: Option<Vec<Interface>>,
+    /// `OXSHMEM_HOST_ADDRESS`: this host's address in the network by which a launcher has joined the job's hosts. Where no
+    /// interface is named, its interface may be used.
+    pub host_address: Option<IpAddr>,
     /// `OXSHMEM_OFI_PUTS`.
     pub puts: Puts,
     /// libfabric's own `FI_PROVIDER`, which hides providers from this transport, too.
@@ -96,6 +101,7 @@ impl Default for Settings {
         Settings {
             providers: None,
             interfaces: None,
+            host_address: None,
             puts: Puts::Auto,
             hidden_by: None,
         }
@@ -128,6 +134,17 @@ impl Settings {
             let read: Result<Vec<_>, _> = items(&value).and_then(read);
             settings.interfaces = Some(read.map_err(|why| wrong(INTERFACE, &value, why))?);
         }
+        if let Some(value) = get(HOST_ADDRESS) {
+            let address = value.trim().parse();
+            let why = |_| {
+                wrong(
+                    HOST_ADDRESS,
+                    &value,
+                    "give an address, such as 10.1.0.7".into(),
+                )
+            };
+            settings.host_address = Some(address.map_err(why)?);
+        }
         if let Some(value) = get(PUTS) {
             settings.puts = match value.trim() {
                 "auto" => Puts::Auto,
@@ -139,9 +156,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether the user has said anything about this transport.
+    /// Whether the user has said anything about this transport, or the launcher joins hosts.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.providers.is_some() || self.interfaces.is_some()
+        self.providers.is_some() || self.interfaces.is_some() || self.host_address.is_some()
     }
 }
 

@@ -15,6 +15,7 @@ impl Harness {
             ]),
             puts,
             hidden_by: None,
+            ..Settings::default()
         }))
     }
 }

@@ -6,7 +6,7 @@
 //! without a word. At the end of either this ends its PEs.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ChildStdin;
@@ -25,6 +25,7 @@ use super::sink::standard;
 use super::spawn::{Input, SpawnPlan};
 use crate::error::{Error, Result, io};
 use crate::process::raise_descriptor_limit;
+use crate::variables::HOST_ADDRESS;
 
 /// Time between SIGTERM and SIGKILL, when the launcher is gone.
 const GRACE: Duration = Duration::from_millis(500);
@@ -378,22 +379,28 @@ fn start_pes(start: &Start, cpu_sets: CpuSets<'_>) -> Result<(TcpStream, Local),
     if own.iter().any(Vec::is_empty) {
         return Err(refuse("a PE would have no CPU".to_owned()));
     }
-    let (rendezvous, stream) = find_rendezvous(start).map_err(refuse)?;
+    let found = find_rendezvous(start).map_err(refuse)?;
+    let mut env = start.env.clone();
+    if let Some(address) = found.own_address
+        && start.count < start.size
+    {
+        env.push((HOST_ADDRESS.into(), address.to_string().into()));
+    }
     raise_descriptor_limit();
     let local = Local::start(&SpawnPlan {
         program: &start.program,
         args: &start.args,
-        env: &start.env,
+        env: &env,
         first: (start.first, start.first_local),
         count: start.count,
         size: start.size,
         cpu_sets: &own,
-        rendezvous: &rendezvous,
+        rendezvous: &found.address,
         key: &start.key,
         input: Input::Piped,
     });
     match local {
-        Ok(local) => Ok((stream, local)),
+        Ok(local) => Ok((found.stream, local)),
         Err(error) => Err((status_of(&error), error.to_string())),
     }
 }
@@ -416,9 +423,17 @@ fn status_of(error: &Error) -> i32 {
     }
 }
 
-/// The address at which this host reaches the rendezvous, and a connection that lasts as long as
-/// the launcher.
-fn find_rendezvous(start: &Start) -> Result<(String, TcpStream), String> {
+/// The rendezvous, as this host reaches it.
+struct Rendezvous {
+    address: String,
+    /// A connection that lasts as long as the launcher.
+    stream: TcpStream,
+    /// This host's address in the network that joins the hosts, if it is known.
+    own_address: Option<IpAddr>,
+}
+
+/// Tries the addresses at which the rendezvous may be.
+fn find_rendezvous(start: &Start) -> Result<Rendezvous, String> {
     let mut candidates = start.candidates.clone();
     // The launcher's address as seen from here, by sshd's word.
     if let Some(port) = start.port
@@ -438,8 +453,14 @@ fn find_rendezvous(start: &Start) -> Result<(String, TcpStream), String> {
         };
         for target in targets {
             match hub_keepalive::connect(target, start.size, start.key, PROBE) {
-                // Not the name, which a PE might resolve to another address.
-                Ok(stream) => return Ok((target.to_string(), stream)),
+                Ok(stream) => {
+                    return Ok(Rendezvous {
+                        // Not the name, which a PE might resolve to another address.
+                        address: target.to_string(),
+                        own_address: own_address(&stream, target, &start.candidates),
+                        stream,
+                    });
+                }
                 Err(error) => failures.push(format!("{target}: {error}")),
             }
         }
@@ -449,6 +470,22 @@ fn find_rendezvous(start: &Start) -> Result<(String, TcpStream), String> {
          --hub-address or OXSHMEM_HUB_ADDRESS, with a port if a firewall leaves only some open",
         failures.join("; ")
     ))
+}
+
+/// The address of this host's end of the connection. On the launcher's own host both ends are the same, and loopback at times:
+/// there it is the first address at which other hosts are to look for the launcher.
+fn own_address(stream: &TcpStream, target: SocketAddr, candidates: &[String]) -> Option<IpAddr> {
+    let own = stream.local_addr().ok()?.ip().to_canonical();
+    if own != target.ip().to_canonical() {
+        return Some(own);
+    }
+    let addresses = candidates
+        .iter()
+        .filter_map(|one| one.to_socket_addrs().ok());
+    let mut addresses = addresses
+        .flatten()
+        .map(|address| address.ip().to_canonical());
+    addresses.find(|ip| !ip.is_loopback())
 }
 
 fn wait(waits: &mut [PollFd<'_>], limit: Option<Duration>) -> Result<()> {

@@ -10,19 +10,20 @@ use crate::error::{Error, Result};
 use crate::hub::HubListener;
 use crate::limits::MAX_PES;
 use crate::variables::{
-    DEFAULT_DEADLINE, HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE,
+    DEFAULT_DEADLINE, HOST_ADDRESS, HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE,
 };
 
 /// Beginnings of the names of variables that other hosts get.
 const FORWARDED: [&str; 4] = ["OXSHMEM_", "SHMEM_", "SMA_", "NVSHMEM_"];
 /// Variables that are each host's, each PE's or the launcher's own.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 9] = [
     RANK,
     SIZE,
     LOCAL_RANK,
     RENDEZVOUS,
     JOB_KEY,
     "OXSHMEM_HOST_ID",
+    HOST_ADDRESS,
     RSH,
     HUB_ADDRESS,
 ];
@@ -203,8 +204,11 @@ impl Hosts {
                 Err(_) => format!("{name}:{port}"),
             }];
         }
-        let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
-        let mut addresses: Vec<IpAddr> = towards(name).into_iter().collect();
+        // The address that other hosts see comes before those that they may not reach.
+        let others = self.list.iter().map(|other| other.name.as_str());
+        let names = std::iter::once(host).chain(others);
+        let names = names.map(|name| name.rsplit_once('@').map_or(name, |(_, name)| name));
+        let mut addresses: Vec<IpAddr> = names.filter_map(towards).collect();
         addresses.extend(of_this_host());
         let mut candidates: Vec<String> = Vec::new();
         for address in addresses {
@@ -447,6 +451,18 @@ mod tests {
         }
         some.hub_address = Some("head:port".into());
         assert!(some.listen().is_err());
+    }
+
+    /// A host's own name often means loopback there; the launcher's address towards another host is none.
+    #[test]
+    fn the_address_towards_another_host_comes_before_the_rest() {
+        // Names that need no resolver: loopback, and an address that every machine has a route to.
+        let Some(towards) = towards("127.0.0.1").or(towards("192.0.2.1")) else {
+            return;
+        };
+        let candidates = hosts("127.0.0.1,192.0.2.1").candidates("127.0.0.1", 9);
+        let first = SocketAddr::new(towards, 9).to_string();
+        assert_eq!(candidates.first(), Some(&first), "{candidates:?}");
     }
 
     #[test]
