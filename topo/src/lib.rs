@@ -70,7 +70,7 @@ pub use cpu_set::CpuSet;
 pub use devices::{Bridge, Gpu, LinkLayer, Nic, NvLink, PciFunction, Place, Port, PortState};
 pub use distance::{Distance, End, Locality};
 pub use error::{Error, Result};
-pub use host::{boot_id, hostname};
+pub use host::{boot_id, hostname, rdma_devices};
 pub use machine::{Cache, Core, HugePages, Machine, NumaNode, Source};
 pub use pci::PciAddress;
 pub use process::{UsableCpus, nearest_node, usable_cpus};

@@ -13,7 +13,7 @@ use crate::topology::Topology;
 use crate::tree::Tree;
 
 const PCI: &str = "sys/bus/pci/devices";
-const RDMA: &str = "sys/class/infiniband";
+pub(crate) const RDMA: &str = "sys/class/infiniband";
 
 /// Adds what `topology` lacks of the devices in `tree`: NICs, their ports, GPUs, and the bridges
 /// above them.

@@ -25,6 +25,7 @@ pub(crate) mod lanes;
 pub(crate) mod layout;
 pub(crate) mod membership;
 pub(crate) mod network_select;
+pub(crate) mod passed_over;
 pub(crate) mod route_summary;
 pub(crate) mod spin_budget;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use oxshmem_engine::memory::extents::Extents;
 use oxshmem_engine::memory::simulated::Simulation;
 use oxshmem_engine::order::fence_site::FenceSite;
 use oxshmem_engine::peer::mapped_table::{MappedHeap, PeerTable};
+use oxshmem_engine::report;
 use oxshmem_engine::route::select::Preference;
 use oxshmem_engine::route::table::Routes;
 use oxshmem_engine::trace::timeline::Trace;
@@ -156,6 +158,11 @@ pub(crate) fn join(
     let maps_its_host = maps_all(&config, announced.hosts.with(me), &peers.routes);
     let (routes, is_pinned) = (&peers.routes, lanes.are_pinned);
     let agreed = agree_on_routes(bootstrap.as_ref(), routes, is_pinned, maps_its_host)?;
+    if me == 0
+        && let Some(warning) = passed_over::warning(&announced.cards, &announced.hosts, routes, me)
+    {
+        report::warn(&warning);
+    }
     heap = heap.set_routes(&agreed, &config, (&announced.hosts, me), &rails);
     let nic_atomics = agreed.nic_atomics(config.atomics, &announced.hosts)?;
     heap.set_nic_atomics(nic_atomics);

@@ -113,6 +113,7 @@ fn my_card(
         stats: config.stats.is_some(),
         transports: probe.opened(),
         unavailable: probe.unavailable(),
+        rdma: oxshmem_topo::rdma_devices(),
         offers: probe.offers(),
         networks: probe.networks(),
     }

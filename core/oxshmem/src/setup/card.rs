@@ -53,6 +53,8 @@ pub(super) struct BusinessCard {
     pub transports: Vec<RailCard>,
     /// The transports that it could not open, with the reasons.
     pub unavailable: Vec<(String, String)>,
+    /// The RDMA devices of its host, whether a transport can use them or not.
+    pub rdma: Vec<String>,
     /// Devices to choose from, if any transport has several here.
     pub offers: Vec<Offer>,
     /// The networks of the devices that it may open, for each transport that names networks.
@@ -174,4 +176,40 @@ pub(super) fn exchange_cards(
         }
     }
     Ok(cards)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A card of a PE that has nothing.
+    pub(in crate::setup) fn card() -> BusinessCard {
+        BusinessCard {
+            version: String::new(),
+            host: String::new(),
+            cpus: String::new(),
+            cpu_count: 1,
+            limit: None,
+            gpu: Ok(0),
+            stages: false,
+            memory: 0,
+            model: MemoryModel::Ordered,
+            check: false,
+            huge_pages: String::new(),
+            statics: 0,
+            wanted: None,
+            seed: 0,
+            rules: String::new(),
+            atomics: Atomics::Auto,
+            collectives: String::new(),
+            teams: 0,
+            trace: None,
+            stats: false,
+            transports: Vec::new(),
+            unavailable: Vec::new(),
+            rdma: Vec::new(),
+            offers: Vec::new(),
+            networks: Vec::new(),
+        }
+    }
 }
