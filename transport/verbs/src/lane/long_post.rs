@@ -1,6 +1,6 @@
 //! The posts of operations that go over the bulk queue pairs: long transfers, in parts, and the flushes behind them.
 
-use oxshmem_transport::{Local, Op, Pe, Posted, SignalOp};
+use oxshmem_transport::{Lane, Local, Op, Pe, Posted, SignalOp};
 
 use super::VerbsLane;
 use super::batch::LocalBuffer;
@@ -134,7 +134,10 @@ impl VerbsLane {
             self.flush_all_queues(pe)
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.transfer(pe, op) }
+            let posted = unsafe { self.transfer(pe, op) };
+            // It counts as completed after those before it, and its own completion says nothing of theirs.
+            self.request_completion(pe);
+            posted
         };
         match done {
             Ok(()) => {

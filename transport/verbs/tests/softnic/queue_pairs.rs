@@ -71,6 +71,36 @@ fn long_transfers_go_on_by_the_other_queue_pairs_until_the_last_is_lost() {
     }
 }
 
+/// Calls of `progress` before which a lane has unsignaled requests completed for nobody.
+const SOON: u32 = 2000;
+
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn a_long_get_does_not_wait_until_short_puts_before_it_are_looked_for() {
+    let [mut one, other] = sides(settings(2));
+    put(&mut one, &other, 1).unwrap();
+    fill(&other, 0, 5);
+    let short = Op::Put {
+        from: one.local(0, 8),
+        to: remote(SIGNAL as u64),
+    };
+    let get = Op::Get {
+        into: one.local(400_000, BYTES),
+        from: remote(0),
+    };
+    // SAFETY: the side's memory, which is left alone.
+    let posted = unsafe { one.lane.post(PE1, &[short, get]) };
+    assert_eq!(posted.accepted, 2, "{posted:?}");
+    let mut rounds = 0;
+    while one.lane.counters(PE1).completed < one.lane.counters(PE1).posted {
+        one.lane.progress().unwrap();
+        rounds += 1;
+        assert!(rounds < SOON, "the get waits for the put's completion");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(is_filled(&one, 400_000, 5));
+}
+
 #[test]
 #[ignore = "needs the software NIC; run by ci/test-softnic"]
 fn gets_of_a_lost_queue_pair_arrive() {
