@@ -9,6 +9,7 @@ pub(crate) mod info;
 pub(crate) mod library;
 pub(crate) mod memory;
 pub(crate) mod open;
+mod queue;
 pub(crate) mod slots;
 // Generated: `ci/bindings`. Whoever calls a function upholds what its manual page demands.
 #[rustfmt::skip]
