@@ -289,6 +289,7 @@ impl Domain for OfiDomain {
         if let Some(peer) = state.peer(pe.0) {
             peer.lost = true;
             state.cancel(pe.0);
+            state.disconnect(pe.0);
         }
     }
 

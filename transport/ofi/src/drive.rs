@@ -23,7 +23,7 @@ impl State {
     /// Takes ends of operations and messages. Gives whether there were any.
     fn take_events(&mut self, events: &mut Vec<Event>) -> bool {
         let mut worked = false;
-        self.is_blocked = false;
+        self.round += 1;
         for _ in 0..POLLS {
             let Some(endpoint) = &mut self.endpoint else {
                 return false;
@@ -78,7 +78,7 @@ impl State {
                 self.part_ended(of, why);
             }
             Flight::InPlace { of } => {
-                self.free_bare.push(slot);
+                self.free_bare(of.pe, slot);
                 let lane = self.lanes.get_mut(&of.lane);
                 if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
                     stream.in_place = stream.in_place.saturating_sub(1);
@@ -134,6 +134,15 @@ impl State {
                 self.owe(pe);
             }
             News::Served(pe) => self.settle(pe),
+            News::Refused(pe) => {
+                if let Some(peer) = self.peer(pe) {
+                    peer.owes_end = true;
+                }
+                self.owe(pe);
+            }
+            News::Ended(pe) => {
+                self.fail_peer(pe, "it says that the connection has failed".into());
+            }
             News::Nothing => {}
             News::Strange => {
                 tracing::warn!("ofi: a message of {len} bytes was ignored: it makes no sense here")

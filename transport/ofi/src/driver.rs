@@ -101,8 +101,9 @@ fn run(shared: &Shared, stop: &AtomicBool) {
         };
         let has_more = !state.listed.is_empty() || !state.due.is_empty();
         let longest = if has_more { SHORT } else { LONG };
-        match endpoint.wait_descriptor() {
-            Some(fd) if endpoint.may_sleep() => {
+        let sleeps = endpoint.may_sleep();
+        match endpoint.wait_descriptor().filter(|_| sleeps.is_some()) {
+            Some(fd) if sleeps == Some(true) => {
                 shared.asleep.store(true, Ordering::Release);
                 drop(state);
                 sleep(shared, Some(fd), longest);

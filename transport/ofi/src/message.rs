@@ -31,6 +31,8 @@ pub(crate) enum Body {
         value: u64,
         number: u64,
     },
+    /// The answer to a message of a PE whose connection has failed on this side.
+    Ended,
 }
 
 /// The update of a signal word.
@@ -95,6 +97,7 @@ impl Head {
                 value,
                 number,
             } => (6, [region.into(), offset, value, number, 0]),
+            Body::Ended => (7, [0; 5]),
         };
         let first = u64::from(MAGIC) | kind << 16 | u64::from(self.pe) << 32;
         let head = [first, self.nonce, self.number, self.lane];
@@ -144,6 +147,7 @@ impl Head {
                 value: third,
                 number: fourth,
             },
+            7 => Body::Ended,
             _ => return None,
         };
         let head = Head {
@@ -188,7 +192,8 @@ mod tests {
             number,
         });
         let served = any::<u64>().prop_map(|served| Body::Acknowledge { served });
-        prop_oneof![put, reply, served, Just(Body::Message), Just(Body::Ping)]
+        let plain = prop_oneof![Just(Body::Message), Just(Body::Ping), Just(Body::Ended)];
+        prop_oneof![put, reply, served, plain]
     }
 
     proptest! {
@@ -222,7 +227,7 @@ mod tests {
         }
         .write(&mut bytes);
         assert!(Head::read(&bytes[..HEAD - 1]).is_none());
-        bytes[2] = 7;
+        bytes[2] = 8;
         assert!(Head::read(&bytes).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! The other side of a domain's traffic: one PE, as this domain knows it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Reply};
 
@@ -36,6 +37,16 @@ pub(crate) struct PeerState {
     pub received: u64,
     pub early: BTreeMap<u64, Early>,
     pub owes_acknowledgement: bool,
+    /// Whether it is owed the news that the connection with it has failed here.
+    pub owes_end: bool,
+    /// Whether the provider has ever taken an operation to it.
+    pub was_reached: bool,
+    /// The first time that the provider took no operation to it, since it last took one.
+    pub refused_since: Option<Instant>,
+    /// The round in which the provider took no more to it.
+    pub full_in: u64,
+    /// Operations to it on memory in place.
+    pub in_place: u32,
     /// Replies to it, each with the lane that it is for.
     pub replies: VecDeque<(u64, Reply)>,
     /// Whether it is listed among those to which something is owed.
@@ -46,7 +57,32 @@ pub(crate) struct PeerState {
     pub regions: BTreeMap<u32, Key>,
 }
 
+/// The longest time for a first connection: longer than the fifth try of TCP, which a network that loses packets needs.
+const CONNECTS: Duration = Duration::from_secs(40);
+
 impl PeerState {
+    /// The provider has taken an operation to it.
+    pub(crate) fn reached(&mut self) {
+        self.was_reached = true;
+        self.refused_since = None;
+    }
+
+    /// The provider takes no operation to it in this round. Gives the reason if it has not for so long that there is no
+    /// connection.
+    pub(crate) fn refused(&mut self, round: u64, now: Instant) -> Option<String> {
+        self.full_in = round;
+        let since = *self.refused_since.get_or_insert(now);
+        let connects = self.was_reached || self.was_heard;
+        let waited = now.saturating_duration_since(since);
+        (!connects && waited > CONNECTS).then(|| {
+            format!(
+                "there was no connection within {} seconds: see whether its interface and this PE's reach each other, \
+                 whether a firewall is between them, and whether the limit of open files is too low (ulimit -n)",
+                CONNECTS.as_secs()
+            )
+        })
+    }
+
     /// The error of operations to it, if it takes none.
     pub(crate) fn refusal(&self, pe: Pe) -> Option<Error> {
         if self.lost {
@@ -72,5 +108,33 @@ impl PeerState {
     /// Whether operations to it have ended, for whatever reason.
     pub(crate) fn is_gone(&self) -> bool {
         self.lost || self.failure.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pe_that_is_never_reached_fails_after_a_while_and_one_that_was_is_waited_for() {
+        let start = Instant::now();
+        let later = start + CONNECTS + Duration::from_secs(1);
+        let mut peer = PeerState::default();
+        assert!(peer.refused(1, start).is_none());
+        assert!(peer.refused(2, start + CONNECTS).is_none());
+        let why = peer.refused(3, later).unwrap();
+        assert!(
+            why.contains("no connection") && why.contains("firewall"),
+            "{why}"
+        );
+
+        let mut peer = PeerState::default();
+        peer.reached();
+        assert!(peer.refused(1, start).is_none() && peer.refused(2, later).is_none());
+        let mut peer = PeerState {
+            was_heard: true,
+            ..PeerState::default()
+        };
+        assert!(peer.refused(1, start).is_none() && peer.refused(2, later).is_none());
     }
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use oxshmem_transport::{Pe, RegionId, Remote, Reply};
 
 use crate::lane_state::LaneState;
-use crate::limits::MESSAGE;
+use crate::limits::{MESSAGE, WINDOW};
 use crate::message::{Body, HEAD, Head};
 use crate::peer::PeerState;
 use crate::region::OwnRegions;
 
-/// Messages that came too early, at most, from one PE.
-const EARLY: usize = 4096;
+/// Messages that came too early, at most, from one PE: as many as it may have in flight.
+const EARLY: usize = WINDOW as usize;
 
 /// A message for the inbox, with its sender and the lane that it came from.
 #[derive(Debug)]
@@ -59,6 +59,10 @@ pub(crate) enum News {
     Owed(u32),
     /// A PE has served more messages of this side.
     Served(u32),
+    /// A PE sends although the connection with it has failed on this side: it is owed that news.
+    Refused(u32),
+    /// The connection has failed on a PE's side.
+    Ended(u32),
     /// None.
     Nothing,
     /// The message makes no sense, or was not meant for this domain.
@@ -79,9 +83,14 @@ impl Receiver<'_> {
         }
         peer.was_heard = true;
         if peer.is_gone() {
-            return News::Nothing;
+            let tells = !peer.lost && head.body.is_numbered();
+            return match tells {
+                true => News::Refused(head.pe),
+                false => News::Nothing,
+            };
         }
         match head.body {
+            Body::Ended => News::Ended(head.pe),
             Body::Acknowledge { served } => {
                 peer.served = peer.served.max(served.min(peer.sent));
                 News::Served(head.pe)
@@ -213,6 +222,29 @@ mod tests {
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Owed(1));
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Strange);
         assert_eq!(side.inbox.len(), 1);
+    }
+
+    #[test]
+    fn a_connection_that_failed_on_one_side_ends_on_the_other() {
+        let mut side = Side::new();
+        assert_eq!(side.receive(7, 0, Body::Ended, &[]), News::Ended(1));
+        side.peers[1].failure = Some(crate::peer::Failure {
+            was_heard: true,
+            why: "it ended".into(),
+        });
+        assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Refused(1));
+        // The news is no answer to itself, or it would go back and forth.
+        assert_eq!(side.receive(7, 0, Body::Ended, &[]), News::Nothing);
+        assert!(side.inbox.is_empty());
+    }
+
+    #[test]
+    fn a_pe_that_sends_more_than_its_window_is_not_believed() {
+        let mut side = Side::new();
+        for number in 2..WINDOW + 2 {
+            assert_eq!(side.receive(7, number, Body::Ping, &[]), News::Owed(1));
+        }
+        assert_eq!(side.receive(7, WINDOW + 2, Body::Ping, &[]), News::Strange);
     }
 
     #[test]

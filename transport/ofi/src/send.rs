@@ -6,7 +6,7 @@ use oxshmem_transport::{Local, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
 use crate::fabric::slots::{BUFFER, SlotId};
-use crate::limits::INLINE;
+use crate::limits::{INLINE, WINDOW};
 use crate::message::{Body, HEAD, Head};
 use crate::plan::PutPath;
 use crate::state::{EntryId, Flight, State};
@@ -43,11 +43,17 @@ impl State {
         body: Body,
         source: Source,
     ) -> Option<u64> {
+        if self.is_full(pe) {
+            return None;
+        }
         let address = self.address_of(pe)?;
         let numbered = body.is_numbered();
         let me = self.job.me.0;
         let peer = self.peers.get(pe as usize)?;
         let (_, nonce) = peer.known.as_ref()?;
+        if numbered && peer.sent - peer.served >= WINDOW {
+            return None;
+        }
         let head = Head {
             pe: me,
             nonce: *nonce,
@@ -68,6 +74,7 @@ impl State {
         match endpoint.send(slot, HEAD + len, address) {
             Ok(true) => {
                 self.set_flight(slot, Flight::Send { pe });
+                self.took(pe, true);
                 let peer = self.peer(pe)?;
                 if numbered {
                     peer.sent += 1;
@@ -76,7 +83,7 @@ impl State {
             }
             Ok(false) => {
                 self.free_slot(pe, slot);
-                self.is_blocked = true;
+                self.took(pe, false);
                 None
             }
             Err(error) => {
@@ -104,6 +111,9 @@ impl State {
 
     /// Gives whether nothing more is owed to a PE.
     fn pay_one(&mut self, pe: u32) -> bool {
+        if self.peer(pe).is_some_and(|peer| peer.owes_end) {
+            return self.pay_end(pe);
+        }
         while let Some((lane, reply)) = self.peer(pe).and_then(|peer| peer.replies.front().copied())
         {
             let Reply { to, value, number } = reply;
@@ -134,6 +144,17 @@ impl State {
             peer.owes_acknowledgement = false;
         }
         true
+    }
+
+    /// Tells a PE that the connection with it has failed here. Gives whether that is done, or given up.
+    fn pay_end(&mut self, pe: u32) -> bool {
+        // SAFETY: there is no data.
+        let told = unsafe { self.send_message(pe, 0, Body::Ended, NOTHING) }.is_some();
+        let done = told || !self.is_full(pe);
+        if let Some(peer) = self.peer(pe).filter(|_| done) {
+            peer.owes_end = false;
+        }
+        done
     }
 
     /// Whether a PE is gone, which ends all that is owed to it.
@@ -280,6 +301,9 @@ impl State {
         if rest == 0 {
             return self.begin(of, 0);
         }
+        if self.is_full(of.pe) {
+            return Step::Blocked;
+        }
         let Some(address) = self.address_of(of.pe) else {
             return Step::Blocked;
         };
@@ -299,7 +323,7 @@ impl State {
             let taken = endpoint.write(slot, len as usize, address, place);
             return self.posted(of, slot, Flight::Write { of }, taken, (len, len == rest));
         }
-        let Some(slot) = self.free_bare.pop() else {
+        let Some(slot) = self.take_bare(of.pe) else {
             return Step::Blocked;
         };
         let local = LocalPlace {
@@ -322,6 +346,9 @@ impl State {
         if rest == 0 {
             return self.begin(of, 0);
         }
+        if self.is_full(of.pe) {
+            return Step::Blocked;
+        }
         let Some(address) = self.address_of(of.pe) else {
             return Step::Blocked;
         };
@@ -342,7 +369,7 @@ impl State {
             let flight = Flight::Read { of, into: part };
             return self.posted(of, slot, flight, taken, (len, len == rest));
         }
-        let Some(slot) = self.free_bare.pop() else {
+        let Some(slot) = self.take_bare(of.pe) else {
             return Step::Blocked;
         };
         let local = LocalPlace {
@@ -386,15 +413,16 @@ impl State {
         let in_place = matches!(flight, Flight::InPlace { .. });
         if !matches!(taken, Ok(true)) {
             match in_place {
-                true => self.free_bare.push(slot),
+                true => self.free_bare(of.pe, slot),
                 false => self.free_slot(of.pe, slot),
             }
             match taken {
                 Err(error) => self.fail_peer(of.pe, error.to_string()),
-                Ok(_) => self.is_blocked = true,
+                Ok(_) => self.took(of.pe, false),
             }
             return Step::Blocked;
         }
+        self.took(of.pe, true);
         self.set_flight(slot, flight);
         let lane = self.lanes.get_mut(&of.lane);
         if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {

@@ -64,7 +64,7 @@ impl Shared {
 
     /// Sends what streams have, and has the thread look after the rest.
     pub(crate) fn pump(&self, state: &mut State) {
-        state.is_blocked = false;
+        state.round += 1;
         state.pump();
         let waits = !state.listed.is_empty() || !state.due.is_empty();
         if waits && self.asleep.load(Ordering::Acquire) {

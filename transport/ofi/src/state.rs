@@ -1,6 +1,7 @@
 //! The state of a domain: its endpoint, peers, lanes and regions, all under one lock.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
 
 use oxshmem_transport::{Error, Job, Local, Pe, Result};
 
@@ -16,8 +17,9 @@ use crate::region::OwnRegions;
 
 /// Slots that only acknowledgements and replies take.
 const RESERVE: usize = 16;
-/// Slots that operations to one PE take at most.
+/// Slots that operations to one PE take at most, with a buffer and without.
 const SHARE: u32 = 16;
+const BARE_SHARE: u32 = 16;
 
 /// The operation that a slot is in.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +70,8 @@ pub(crate) struct State {
     pub next_lane: u64,
     /// Streams that have something to send: a lane, and a PE.
     pub listed: VecDeque<(u64, u32)>,
-    /// Whether the provider took no more the last time.
-    pub is_blocked: bool,
+    /// The number of this round of sending: a PE that is full in a round is not tried again in it.
+    pub round: u64,
     /// PEs to which acknowledgements or replies are owed.
     pub due: VecDeque<u32>,
     pub inbox: VecDeque<Mail>,
@@ -107,7 +109,7 @@ impl State {
             lanes: BTreeMap::new(),
             next_lane: 1,
             listed: VecDeque::new(),
-            is_blocked: false,
+            round: 1,
             due: VecDeque::new(),
             inbox: VecDeque::new(),
             inbox_is_taken: false,
@@ -172,6 +174,45 @@ impl State {
         let slot = self.free.pop()?;
         peer.in_flight += 1;
         Some(slot)
+    }
+
+    /// A slot for an operation to a PE on memory in place.
+    pub(crate) fn take_bare(&mut self, pe: u32) -> Option<SlotId> {
+        let peer = self.peers.get_mut(pe as usize)?;
+        if peer.in_place >= BARE_SHARE {
+            return None;
+        }
+        let slot = self.free_bare.pop()?;
+        peer.in_place += 1;
+        Some(slot)
+    }
+
+    /// Gives such a slot back.
+    pub(crate) fn free_bare(&mut self, pe: u32, slot: SlotId) {
+        self.free_bare.push(slot);
+        if let Some(peer) = self.peer(pe) {
+            peer.in_place = peer.in_place.saturating_sub(1);
+        }
+    }
+
+    /// The provider has taken an operation to a PE, or has no room for it now.
+    pub(crate) fn took(&mut self, pe: u32, taken: bool) {
+        let round = self.round;
+        let Some(peer) = self.peer(pe) else {
+            return;
+        };
+        if taken {
+            return peer.reached();
+        }
+        if let Some(why) = peer.refused(round, Instant::now()) {
+            self.fail_peer(pe, why);
+        }
+    }
+
+    /// Whether the provider has said in this round that it takes no more to a PE.
+    pub(crate) fn is_full(&self, pe: u32) -> bool {
+        let peer = self.peers.get(pe as usize);
+        peer.is_some_and(|peer| peer.full_in == self.round)
     }
 
     /// Gives a slot back whose operation to a PE has ended or was not taken.
@@ -262,6 +303,7 @@ impl State {
             was_heard: peer.was_heard,
             why,
         });
+        // A lane without operations to it is not told: a PE that has left in order may fail, too.
         for lane in self.lanes.values_mut() {
             let has_some = |stream: &crate::stream::Stream| !stream.entries.is_empty();
             if lane.streams.get(&pe).is_some_and(has_some) {
@@ -269,6 +311,17 @@ impl State {
             }
         }
         self.cancel(pe);
+        self.disconnect(pe);
+    }
+
+    /// Takes a PE out of the address vector: the provider ends its operations to it, and gives their slots back.
+    pub(crate) fn disconnect(&mut self, pe: u32) {
+        let address = self.peer(pe).and_then(|peer| peer.address.take());
+        if let (Some(address), Some(endpoint)) = (address, self.endpoint.as_mut())
+            && let Err(error) = endpoint.remove(address)
+        {
+            tracing::debug!("the connection with PE {pe} is not closed: {error}");
+        }
     }
 
     /// Ends the endpoint, after which the provider accesses no memory: it has failed, or does not end an operation.

@@ -1,6 +1,7 @@
 //! An endpoint without connections, with its address vector and its completion queue.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ pub(crate) struct Endpoint {
     binds_memory: bool,
     /// The registration of the slots, where the provider wants local keys.
     slot_memory: Option<MemoryRegion>,
-    slots: Slots,
+    slots: ManuallyDrop<Slots>,
     domain: Arc<OpenDomain>,
 }
 
@@ -83,7 +84,7 @@ impl Endpoint {
             wait,
             binds_memory: info.facts().mr_mode & bits::MR_ENDPOINT != 0,
             slot_memory: None,
-            slots: Slots::new(SENDS + RECEIVES, BARE),
+            slots: ManuallyDrop::new(Slots::new(SENDS + RECEIVES, BARE)),
             domain,
         };
         let open = endpoint.domain.domain();
@@ -182,6 +183,18 @@ impl Endpoint {
             -(sys::FI_EINVAL as i32)
         };
         Err(library.failed("fi_av_insert", code as isize))
+    }
+
+    /// Takes a peer's address out of the vector. The provider ends the operations to it, with errors.
+    pub(crate) fn remove(&mut self, address: PeerAddress) -> Result<()> {
+        let mut address = address.0;
+        // SAFETY: the vector is open, and the address is one that it gave.
+        let code = unsafe {
+            let remove = (*(*self.av).ops).remove;
+            let at = &raw mut address;
+            remove.map_or(MISSING, |f| f(self.av, at, 1, 0))
+        };
+        check(self.domain.library(), "fi_av_remove", code)
     }
 
     /// Registers memory.
@@ -416,6 +429,12 @@ impl Endpoint {
         match count {
             1 => {
                 let error = entry.0;
+                let known = self.slots.of_context(error.op_context).is_some();
+                if !known && error.err != sys::FI_ECANCELED as i32 {
+                    // A failure of the whole endpoint, and of no operation.
+                    let code = -(error.err as isize);
+                    return Err(self.domain.library().failed("the endpoint", code));
+                }
                 self.end(error.op_context, error.len, Some(error.err), events);
                 Ok(())
             }
@@ -442,8 +461,8 @@ impl Endpoint {
         self.wait
     }
 
-    /// Whether a sleep on the descriptor is safe now: nothing waits to be done.
-    pub(crate) fn may_sleep(&self) -> bool {
+    /// Whether a sleep on the descriptor is safe now: nothing waits to be done. None if the provider cannot say.
+    pub(crate) fn may_sleep(&self) -> Option<bool> {
         let fabric = self.domain.fabric();
         // SAFETY: the fabric and the queue are open.
         let code = unsafe {
@@ -451,7 +470,11 @@ impl Endpoint {
             let trywait = (*(*fabric).ops).trywait;
             trywait.map_or(MISSING, |f| f(fabric, fids.as_mut_ptr(), 1))
         };
-        code == 0
+        match code {
+            0 => Some(true),
+            code if code == -(sys::FI_EAGAIN as i32) => Some(false),
+            _ => None,
+        }
     }
 
     pub(crate) fn library(&self) -> &'static Library {
@@ -462,19 +485,38 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         let library = self.domain.library();
-        // Bound to the endpoint, it ends before it; else after it, as the fields do.
+        // Bound to the endpoint, it ends before it; else after it.
         if self.binds_memory {
             self.slot_memory = None;
         }
-        // SAFETY: open or null; nothing else uses them. The endpoint ends first, which ends its operations.
-        unsafe {
-            if !self.ep.is_null() {
-                close(library, "fi_close of an endpoint", &raw mut (*self.ep).fid);
+        // SAFETY: open or null; nothing else uses it. The endpoint ends first, which ends its operations.
+        let ended = self.ep.is_null()
+            || unsafe { close(library, "fi_close of an endpoint", &raw mut (*self.ep).fid) };
+        if !ended {
+            let bare = SENDS + RECEIVES..SENDS + RECEIVES + BARE;
+            if bare
+                .into_iter()
+                .any(|slot| self.slots.is_busy(SlotId(slot)))
+            {
+                tracing::error!(
+                    "ofi: transfers of memory that the program may reuse cannot be ended"
+                );
+                std::process::abort();
             }
+            // Its operations may go on: what they use stays as long as the process.
+            std::mem::forget(self.slot_memory.take());
+            std::mem::forget(Arc::clone(&self.domain));
+            return;
+        }
+        self.slot_memory = None;
+        // SAFETY: open or null; no endpoint uses them any more.
+        unsafe {
             close(library, "fi_close of a queue", &raw mut (*self.cq).fid);
             if !self.av.is_null() {
                 close(library, "fi_close of a vector", &raw mut (*self.av).fid);
             }
         }
+        // SAFETY: dropped once, here. No operation uses a slot, and nobody registers them, any more.
+        unsafe { ManuallyDrop::drop(&mut self.slots) };
     }
 }

@@ -114,7 +114,7 @@ impl Drop for MemoryRegion {
                 library,
                 "fi_close of a registration",
                 &raw mut (*self.mr).fid,
-            )
+            );
         }
     }
 }

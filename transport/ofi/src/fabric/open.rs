@@ -18,21 +18,23 @@ pub(crate) struct OpenDomain {
 
 // SAFETY: libfabric's objects are bound to no thread; the transport's lock serializes their use.
 unsafe impl Send for OpenDomain {}
-// SAFETY: as for Send: nothing here is called but under the lock.
+// SAFETY: as for Send. It is opened before others know it, and closed by its last owner.
 unsafe impl Sync for OpenDomain {}
 
-/// Closes an object.
+/// Closes an object. Gives whether the provider did so.
 ///
 /// # Safety
 ///
 /// `fid` is open, and is not used any more.
-pub(super) unsafe fn close(library: &Library, what: &str, fid: *mut sys::fid) {
+pub(super) unsafe fn close(library: &Library, what: &str, fid: *mut sys::fid) -> bool {
     // SAFETY: an open object has its operations.
     let code = unsafe { (*(*fid).ops).close.map(|close| close(fid)) };
-    if let Some(code) = code.filter(|code| *code != 0) {
+    let failed = code.filter(|code| *code != 0);
+    if let Some(code) = failed {
         let error = library.failed(what, code as isize);
         tracing::warn!("{error}");
     }
+    failed.is_none()
 }
 
 impl OpenDomain {
