@@ -1,7 +1,6 @@
 //! The identity of this host.
 
 use crate::error::{Error, Result};
-use crate::sysfs_devices::RDMA;
 use crate::tree::Tree;
 
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
@@ -22,11 +21,6 @@ pub fn boot_id() -> Result<String> {
 /// The host's name, or `unknown` where it cannot be read. For people: it identifies nothing.
 pub fn hostname() -> String {
     hostname_of(Tree::live())
-}
-
-/// The names of the RDMA devices that the kernel has, in whatever state they are; none where that cannot be read.
-pub fn rdma_devices() -> Vec<String> {
-    Tree::live().names(RDMA).unwrap_or_default()
 }
 
 pub(crate) fn boot_id_of(tree: Tree<'_>) -> Result<Option<String>> {

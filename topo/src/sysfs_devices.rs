@@ -13,7 +13,12 @@ use crate::topology::Topology;
 use crate::tree::Tree;
 
 const PCI: &str = "sys/bus/pci/devices";
-pub(crate) const RDMA: &str = "sys/class/infiniband";
+const RDMA: &str = "sys/class/infiniband";
+
+/// The names of the RDMA devices that the kernel has, in whatever state they are; none where that cannot be read.
+pub fn rdma_devices() -> Vec<String> {
+    Tree::live().names(RDMA).unwrap_or_default()
+}
 
 /// Adds what `topology` lacks of the devices in `tree`: NICs, their ports, GPUs, and the bridges
 /// above them.
