@@ -49,18 +49,18 @@ use oxshmem_engine::route::table::Routes;
 use oxshmem_engine::trace::timeline::Trace;
 use oxshmem_transport::{MemoryKind, Schedule};
 
-use crate::config::{Atomics, Config};
+use crate::config::{Atomics, Config, MemoryModel};
 use crate::error::Result;
 use crate::goodbye;
 use crate::options::{NicAtomics, Overrides};
 use crate::setup::announce::{Announced, HeapAdditions, announce};
 use crate::setup::card::BusinessCard;
 use crate::setup::gpu_setup::{GpuHeap, GpuParts, Sources};
-use crate::setup::handlers::{Handled, Handlers, start_services};
+use crate::setup::handlers::{Handled, Handlers, Served, message_senders, start_services};
 use crate::setup::heap_setup::HostHeap;
 use crate::setup::lanes::lanes_used;
 use crate::setup::membership::Membership;
-use crate::setup::route_summary::agree_on_routes;
+use crate::setup::route_summary::{Found, agree_on_routes};
 use crate::setup::spin_budget::SpinBudget;
 use crate::setup::wireup::{RailSet, RegisteredHeap, Wireup, wire_up};
 use crate::stats::counters::Stats;
@@ -156,10 +156,17 @@ pub(crate) fn join(
     };
     let handlers = Handlers::install(bootstrap, handled)?;
     let maps_its_host = maps_all(&config, announced.hosts.with(me), &peers.routes);
-    let (routes, is_pinned) = (&peers.routes, lanes.are_pinned);
-    let agreed = agree_on_routes(bootstrap.as_ref(), routes, is_pinned, maps_its_host)?;
+    let is_ordered = config.model == MemoryModel::Ordered;
+    let senders = message_senders(&peers.routes.paths, &rails, me, is_ordered);
+    let found = Found {
+        messages: !senders.is_empty(),
+        pinned: lanes.are_pinned,
+        maps_its_host,
+    };
+    let agreed = agree_on_routes(bootstrap.as_ref(), &peers.routes, found)?;
     if me == 0
-        && let Some(warning) = passed_over::warning(&announced.cards, &announced.hosts, routes, me)
+        && let Some(warning) =
+            passed_over::warning(&announced.cards, &announced.hosts, &peers.routes, me)
     {
         report::warn(&warning);
     }
@@ -167,9 +174,13 @@ pub(crate) fn join(
     let nic_atomics = agreed.nic_atomics(config.atomics, &announced.hosts)?;
     heap.set_nic_atomics(nic_atomics);
     let trace = announced.trace.as_ref();
-    let takers = if agreed.messages { &*rails } else { &[] };
-    let (paths, report_lost) = (&peers.routes.paths, &handlers.report_lost);
-    let services = start_services(takers, paths, &heap.own, report_lost, trace)?;
+    let served = Served {
+        rails: if agreed.messages { &rails } else { &[] },
+        own: &heap.own,
+        gpu_flushes: &flushes,
+        senders,
+    };
+    let services = start_services(&served, &handlers.report_lost, trace)?;
     let stats = config.stats.take();
     let stats = stats.map(|target| Stats::new(target, rails.len()));
     // A PE without an entry counts as oversubscribed.

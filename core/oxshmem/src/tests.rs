@@ -7,4 +7,5 @@ mod collectives {
     mod transfer;
 }
 mod conflict_check;
+mod gpu_flushes;
 pub(crate) mod lanes;

@@ -47,8 +47,31 @@ pub struct PendingReply {
     pub context: u64,
     /// The index of its transport.
     pub transport: usize,
-    /// Whether its context is about to read the reply.
-    pub fetching: bool,
+    /// The reader of its reply.
+    pub reader: ReplyReader,
+}
+
+/// The reader of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyReader {
+    /// None: a fence or quiet waits for it, and its value says nothing.
+    Nobody,
+    /// The call that sent the message, and that sends no other before it has the reply.
+    Call,
+    /// A quiet that sends messages to other PEs meanwhile: the reply stays until it was read.
+    Quiet,
+}
+
+impl PendingReply {
+    /// Whether another message of `context` may have the slot once the reply is there.
+    pub(crate) fn is_spent_for(&self, context: u64) -> bool {
+        match self.reader {
+            ReplyReader::Nobody => true,
+            // Its call has ended with an error.
+            ReplyReader::Call => self.context == context,
+            ReplyReader::Quiet => false,
+        }
+    }
 }
 
 /// The outcome of an attempt to claim a slot for one more message.
@@ -113,6 +136,16 @@ impl PendingReplies {
         if let Some(slot) = self.slots().slots.get_mut(sent.slot) {
             // After the reply another context may have claimed the slot.
             slot.take_if(|now| now.number == sent.number);
+        }
+    }
+
+    /// The quiet that sent a message waits for its reply no more, which may still arrive.
+    pub(crate) fn leave(&self, sent: PendingReply) {
+        if let Some(Some(now)) = self.slots().slots.get_mut(sent.slot)
+            && now.number == sent.number
+            && now.reader == ReplyReader::Quiet
+        {
+            now.reader = ReplyReader::Call;
         }
     }
 

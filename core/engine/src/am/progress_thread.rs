@@ -10,13 +10,25 @@ use std::time::Duration;
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{AtomicRequest, Domain, Inbox, Pe, RegionId, Remote, Reply};
 
-use crate::am::request::AmRequest;
+use crate::am::request::{Action, AmRequest, FLUSHED, NOT_FLUSHED};
 use crate::error::{Error, Result};
+use crate::gpu::flush::GpuFlushes;
 use crate::memory::extents::Extents;
 use crate::memory::mapped::{HostMemory, Span};
 use crate::order::fence_site::FenceSite;
 use crate::report;
 use crate::trace::timeline::{Trace, Track};
+
+/// The parts of a PE that its progress thread serves.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// This PE's own heap, as it is mapped here.
+    pub own: Arc<Mapping>,
+    /// The extents by which peers have cut their heaps, which have the same size.
+    pub extents: Extents,
+    /// The flushes of this PE's GPU.
+    pub gpu_flushes: GpuFlushes,
+}
 
 /// The running thread. Ended by the shutdown of its domain, and waited for when this is dropped.
 pub struct ProgressThread {
@@ -31,12 +43,10 @@ impl fmt::Debug for ProgressThread {
 }
 
 impl ProgressThread {
-    /// Serves the messages to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
-    /// the same size, by `extents`. `ended` is called if it ends because it cannot go on.
+    /// Serves the messages to `domain`, with what `served` has. `ended` is called if it ends because it cannot go on.
     pub fn start(
         domain: &Arc<dyn Domain>,
-        own: &Arc<Mapping>,
-        extents: Extents,
+        served: Served,
         ended: Box<dyn FnOnce() + Send>,
         trace: Option<(Arc<Trace>, Track)>,
     ) -> Result<Self> {
@@ -46,8 +56,7 @@ impl ProgressThread {
         let server = RequestServer {
             trace,
             inbox: domain.inbox()?,
-            own: Arc::clone(own),
-            extents,
+            served,
         };
         let thread = std::thread::Builder::new()
             .name("oxshmem-service".into())
@@ -80,17 +89,20 @@ const SLEEP: Duration = Duration::from_millis(500);
 
 struct RequestServer {
     inbox: Box<dyn Inbox>,
-    own: Arc<Mapping>,
-    extents: Extents,
+    served: Served,
     trace: Option<(Arc<Trace>, Track)>,
 }
 
 impl RequestServer {
-    fn run(mut self, ended: Box<dyn FnOnce() + Send>) {
-        let (own, extents) = (Arc::clone(&self.own), self.extents);
+    fn run(self, ended: Box<dyn FnOnce() + Send>) {
+        let RequestServer {
+            mut inbox,
+            served,
+            trace,
+        } = self;
         loop {
             let mut handle = |pe: Pe, bytes: &[u8]| {
-                let reply = serve(&own, extents, bytes);
+                let reply = served.serve(bytes);
                 if reply.is_none() {
                     report::warn(&format!(
                         "PE {pe} sent an active message of {} bytes that makes no sense here; \
@@ -100,12 +112,12 @@ impl RequestServer {
                 }
                 reply
             };
-            let served = match &self.trace {
-                Some((trace, track)) => trace.serving(*track, || self.inbox.drain(&mut handle)),
-                None => self.inbox.drain(&mut handle),
+            let taken = match &trace {
+                Some((trace, track)) => trace.serving(*track, || inbox.drain(&mut handle)),
+                None => inbox.drain(&mut handle),
             };
-            let slept = match served {
-                Ok(0) => self.inbox.wait(SLEEP),
+            let slept = match taken {
+                Ok(0) => inbox.wait(SLEEP),
                 Ok(_) => Ok(()),
                 Err(error) => Err(error),
             };
@@ -114,7 +126,7 @@ impl RequestServer {
                 Err(oxshmem_transport::Error::Closed { .. }) => return,
                 Err(error) => {
                     report::warn(&format!(
-                        "this PE executes no more remote atomics, because {error}"
+                        "this PE executes no more active messages, because {error}"
                     ));
                     ended();
                     return;
@@ -124,67 +136,96 @@ impl RequestServer {
     }
 }
 
-/// Executes one request.
-fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
-    let request = AmRequest::of_bytes(bytes)?;
-    let width = request.width.bytes() as u64;
-    let inside = |offset: u64, len: u64, align: u64| {
-        let end = offset.checked_add(len)?;
-        (end <= own.len() as u64 && offset.is_multiple_of(align)).then_some(())
-    };
-    inside(request.offset, width, width)?;
-    inside(request.reply, Reply::BYTES, Reply::BYTES)?;
-    // The sender's stores before the message come before the atomic.
-    fence(Ordering::Acquire);
-    // SAFETY: the word lies in the heap, which `own` keeps mapped, and is aligned; all access to it is
-    // atomic or at machine level.
-    let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
-    let atomic = AtomicRequest {
-        op: request.op,
-        width: request.width,
-        operand: request.operand,
-        compare: request.compare,
-    };
-    let old = word.rmw_word(atomic, FenceSite::Fetch);
-    // The atomic comes before the reply that announces it.
-    fence(Ordering::SeqCst);
-    let remote = |at: u64| {
-        let (extent, offset, _) = extents.locate(at);
+impl Served {
+    /// Executes one request. None if it makes no sense.
+    fn serve(&self, bytes: &[u8]) -> Option<Reply> {
+        let request = AmRequest::of_bytes(bytes)?;
+        self.check(request.reply, Reply::BYTES, Reply::BYTES)?;
+        let value = match request.action {
+            Action::Atomic { atomic, offset } => self.atomic(atomic, offset)?,
+            Action::FlushGpu => self.flush_gpu(),
+        };
+        let (extent, offset, _) = self.extents.locate(request.reply);
         let region = RegionId(extent);
-        Remote { region, offset }
-    };
-    Some(Reply {
-        to: remote(request.reply),
-        value: old,
-        number: request.number,
-    })
+        Some(Reply {
+            to: Remote { region, offset },
+            value,
+            number: request.number,
+        })
+    }
+
+    /// Nothing if these bytes leave the heap or are not aligned.
+    fn check(&self, offset: u64, len: u64, align: u64) -> Option<()> {
+        let end = offset.checked_add(len)?;
+        (end <= self.own.len() as u64 && offset.is_multiple_of(align)).then_some(())
+    }
+
+    /// An atomic for another PE; gives the old value.
+    fn atomic(&self, atomic: AtomicRequest, offset: u64) -> Option<u64> {
+        let width = atomic.width.bytes();
+        self.check(offset, width as u64, width as u64)?;
+        // The sender's stores before the message come before the atomic.
+        fence(Ordering::Acquire);
+        // SAFETY: the word lies in the heap, which `own` keeps mapped, and is aligned; all access to it is
+        // atomic or at machine level.
+        let word = unsafe { Span::new(self.own.base().add(offset as usize), width) };
+        let old = word.rmw_word(atomic, FenceSite::Fetch);
+        // The atomic comes before the reply that announces it.
+        fence(Ordering::SeqCst);
+        Some(old)
+    }
+
+    /// A flush of this PE's GPU for another PE, whose data are placed.
+    fn flush_gpu(&self) -> u64 {
+        match self.gpu_flushes.flush() {
+            Ok(()) => FLUSHED,
+            Err(error) => {
+                report::warn(&format!(
+                    "another PE's quiet fails, because this PE's GPU cannot be flushed: {error}"
+                ));
+                NOT_FLUSHED
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use oxshmem_transport::AtomicOp;
+    use oxshmem_transport::{AtomicOp, Width};
 
     use super::*;
-    use crate::am::request::tests::request;
+    use crate::am::request::tests::{atomic, request};
 
-    #[test]
-    fn m35_what_leaves_the_heap_is_refused_and_what_is_inside_is_done() {
-        let whole = Extents::whole(8192);
+    fn served(gpu_flushes: GpuFlushes) -> Served {
         let options = oxshmem_heap::SegmentOptions::default();
         let mut segment = oxshmem_heap::Segment::create(8192, &options).unwrap();
         segment.commit(8192).unwrap();
-        let own = segment.mapping();
-        for offset in [8185, 8192, u64::MAX - 3, 4] {
-            let refused = serve(own, whole, &request(AtomicOp::Add, offset).to_bytes());
-            assert_eq!(refused, None, "{offset}");
+        Served {
+            own: Arc::clone(segment.mapping()),
+            extents: Extents::whole(8192),
+            gpu_flushes,
         }
-        let mut outside = request(AtomicOp::Add, 8);
-        for reply in [8184, 8192, 4104] {
-            outside.reply = reply;
-            assert_eq!(serve(own, whole, &outside.to_bytes()), None, "{reply}");
+    }
+
+    fn add(offset: u64) -> AmRequest {
+        request(atomic(AtomicOp::Add, Width::W64, offset))
+    }
+
+    #[test]
+    fn m35_what_leaves_the_heap_is_refused_and_what_is_inside_is_done() {
+        let served = served(GpuFlushes::default());
+        for offset in [8185, 8192, u64::MAX - 3, 4] {
+            assert_eq!(served.serve(&add(offset).to_bytes()), None, "{offset}");
+        }
+        for action in [add(8).action, Action::FlushGpu] {
+            let mut outside = request(action);
+            for reply in [8184, 8192, 4104] {
+                outside.reply = reply;
+                assert_eq!(served.serve(&outside.to_bytes()), None, "{reply}");
+            }
         }
         for expected in [0, 5, 10] {
-            let answer = serve(own, whole, &request(AtomicOp::Add, 8).to_bytes()).unwrap();
+            let answer = served.serve(&add(8).to_bytes()).unwrap();
             assert_eq!((answer.value, answer.number), (expected, 77));
             assert_eq!(answer.to.offset, 4096);
         }

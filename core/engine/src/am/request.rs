@@ -1,39 +1,66 @@
-//! The request of an atomic, as an active message carries it.
+//! The requests that active messages carry to a PE's progress thread.
 
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicOp, AtomicRequest, Capabilities, Width};
 
-/// An atomic for the CPU of the PE that has the word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A request to the progress thread of a PE.
+#[derive(Clone, Copy, Debug)]
 pub struct AmRequest {
-    /// The operation.
-    pub op: AtomicOp,
-    /// The width of the word.
-    pub width: Width,
-    /// The word, in bytes from the start of the heap.
-    pub offset: u64,
-    /// The operand; of a compare-and-swap the new value.
-    pub operand: u64,
-    /// The value that a compare-and-swap compares with.
-    pub compare: u64,
-    /// The address of the reply in the sender's heap: the old value, then the number.
+    /// The work that is asked for.
+    pub action: Action,
+    /// The address of the reply in the sender's heap: the value, then the number.
     pub reply: u64,
     /// The number of the message, which the reply repeats.
     pub number: u64,
 }
 
+/// The work that a progress thread does for another PE.
+#[derive(Clone, Copy, Debug)]
+pub enum Action {
+    /// An atomic by this PE's CPU; the reply's value is the old value.
+    Atomic {
+        /// The operation.
+        atomic: AtomicRequest,
+        /// The word, in bytes from the start of the heap.
+        offset: u64,
+    },
+    /// Make the data that NICs have placed in your GPU's memory visible to it (M27). The reply's value is one of
+    /// [`FLUSHED`] and [`NOT_FLUSHED`].
+    FlushGpu,
+}
+
+/// The reply's value if the GPU was flushed.
+pub(crate) const FLUSHED: u64 = 0;
+/// The reply's value if the GPU's flush failed.
+pub(crate) const NOT_FLUSHED: u64 = 1;
+
+/// The first byte of a request for a flush, where an atomic has its operation.
+const FLUSH_GPU: u8 = u8::MAX;
+
 impl AmRequest {
     pub(crate) const BYTES: usize = 48;
 
+    /// Whether messages of a transport are long enough for a request.
+    pub fn fits(capabilities: &Capabilities) -> bool {
+        capabilities.message as usize >= Self::BYTES
+    }
+
     /// The bytes of the message.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        let kind = [self.op as u8, self.width as u8, 0, 0, 0, 0, 0, 0];
+        let (kind, words) = match self.action {
+            Action::Atomic { atomic, offset } => (
+                [atomic.op as u8, atomic.width as u8, 0, 0, 0, 0, 0, 0],
+                [offset, atomic.operand, atomic.compare],
+            ),
+            Action::FlushGpu => ([FLUSH_GPU, 0, 0, 0, 0, 0, 0, 0], [0; 3]),
+        };
+        let [offset, operand, compare] = words;
         let mut bytes = [0; Self::BYTES];
         let (words, _) = bytes.as_chunks_mut::<8>();
         let all = [
             u64::from_le_bytes(kind),
-            self.offset,
-            self.operand,
-            self.compare,
+            offset,
+            operand,
+            compare,
             self.reply,
             self.number,
         ];
@@ -51,20 +78,28 @@ impl AmRequest {
         let [kind, rest @ ..] = words else {
             return None;
         };
-        let [op, width, 0, 0, 0, 0, 0, 0] = *kind else {
-            return None;
+        let rest: &[[u8; 8]; 5] = rest.try_into().ok()?;
+        let [offset, operand, compare, reply, number] = rest.map(u64::from_le_bytes);
+        let action = match *kind {
+            [FLUSH_GPU, 0, 0, 0, 0, 0, 0, 0] if [offset, operand, compare] == [0; 3] => {
+                Action::FlushGpu
+            }
+            [op, width, 0, 0, 0, 0, 0, 0] => Action::Atomic {
+                atomic: AtomicRequest {
+                    op: *AtomicOp::ALL.get(usize::from(op))?,
+                    width: *Width::ALL.get(usize::from(width))?,
+                    operand,
+                    compare,
+                },
+                offset,
+            },
+            _ => return None,
         };
-        let mut rest = rest.iter().map(|word| u64::from_le_bytes(*word));
-        let request = AmRequest {
-            op: *AtomicOp::ALL.get(usize::from(op))?,
-            width: *Width::ALL.get(usize::from(width))?,
-            offset: rest.next()?,
-            operand: rest.next()?,
-            compare: rest.next()?,
-            reply: rest.next()?,
-            number: rest.next()?,
-        };
-        rest.next().is_none().then_some(request)
+        Some(AmRequest {
+            action,
+            reply,
+            number,
+        })
     }
 }
 
@@ -74,34 +109,56 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in super::super) fn request(op: AtomicOp, offset: u64) -> AmRequest {
+    pub(in super::super) fn request(action: Action) -> AmRequest {
         AmRequest {
-            op,
-            width: Width::W64,
-            offset,
-            operand: 5,
-            compare: 0,
+            action,
             reply: 4096,
             number: 77,
         }
     }
 
+    pub(in super::super) fn atomic(op: AtomicOp, width: Width, offset: u64) -> Action {
+        Action::Atomic {
+            atomic: AtomicRequest {
+                op,
+                width,
+                operand: 5,
+                compare: 0,
+            },
+            offset,
+        }
+    }
+
     #[test]
     fn requests_come_back_as_they_were_sent() {
-        for op in AtomicOp::ALL {
-            for width in Width::ALL {
-                let sent = AmRequest {
-                    width,
-                    ..request(op, u64::MAX)
-                };
-                assert_eq!(AmRequest::of_bytes(&sent.to_bytes()), Some(sent));
-            }
+        let ops = AtomicOp::ALL.into_iter();
+        let atomics = ops.flat_map(|op| Width::ALL.map(|width| atomic(op, width, u64::MAX)));
+        for action in atomics.chain([Action::FlushGpu]) {
+            let bytes = request(action).to_bytes();
+            let came = AmRequest::of_bytes(&bytes).unwrap();
+            assert_eq!((came.reply, came.number), (4096, 77));
+            assert_eq!(format!("{:?}", came.action), format!("{action:?}"));
+            assert_eq!(came.to_bytes(), bytes);
+        }
+    }
+
+    #[test]
+    fn a_flush_with_operands_is_no_request() {
+        let bytes = request(Action::FlushGpu).to_bytes();
+        for at in 1..32 {
+            let mut other = bytes;
+            other[at] = 1;
+            assert!(AmRequest::of_bytes(&other).is_none(), "{at}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(0_u8..10, 0..60)) {
+        fn any_bytes_are_a_request_or_none(
+            first in prop_oneof![0_u8..10, Just(FLUSH_GPU)],
+            rest in proptest::collection::vec(prop_oneof![8 => Just(0_u8), 2 => 0_u8..10], 0..60),
+        ) {
+            let bytes: Vec<u8> = std::iter::once(first).chain(rest).collect();
             if let Some(request) = AmRequest::of_bytes(&bytes) {
                 prop_assert_eq!(&request.to_bytes()[..], &bytes[..]);
             }

@@ -57,6 +57,13 @@ impl ControlRequests {
         }
     }
 
+    /// The number of requests that were made, for a test.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.open().last
+    }
+
     /// A reply has arrived.
     pub fn answered(&self, from: usize, number: u64, reply: Reply) {
         // A reply to a request that was cancelled counts no more.

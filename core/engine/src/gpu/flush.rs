@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
+use crate::am::request::AmRequest;
+use crate::lane::rail::Rail;
+use crate::route::path::{Path, PeerPaths};
+
 /// The domains that flush this PE's GPU: they make data that NICs placed in its memory visible to it (M27).
 #[derive(Clone, Default)]
 pub struct GpuFlushes {
@@ -48,4 +52,17 @@ impl GpuFlushes {
         let flushed = self.flush().map_err(|error| error.to_string());
         flushed.map(|()| Vec::new())
     }
+}
+
+/// The index of the rail by whose messages a PE's GPU is flushed (M27): that of the lane that writes to its memory, where
+/// this lane's data need a flush and its messages can ask for it. Other PEs are asked by the bootstrap.
+#[must_use]
+pub fn rail_of_requests(paths: &PeerPaths, rails: &[Arc<Rail>]) -> Option<usize> {
+    let Path::Lane(index) = paths.gpu else {
+        return None;
+    };
+    let index = usize::from(index);
+    let rail = rails.get(index)?;
+    let asks = rail.needs_gpu_flush(MemoryKind::Cuda) && AmRequest::fits(&rail.caps);
+    asks.then_some(index)
 }

@@ -1,13 +1,13 @@
 //! Active messages: atomics that the target's CPU executes, where no lane performs them as a CPU does
-//! (M28, M29). Its [progress thread](crate::am::progress_thread) replies into this PE's memory.
+//! (M28, M29), and flushes of its GPU. Its [progress thread](crate::am::progress_thread) replies into this PE's memory.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Local, Op, Status, Width};
 
-use crate::am::pending_replies::{PendingReply, SLOTS, SlotState};
-use crate::am::request::AmRequest;
+use crate::am::pending_replies::{PendingReply, ReplyReader, SLOTS, SlotState};
+use crate::am::request::{Action, AmRequest};
 use crate::error::{Error, Result};
 use crate::lane::in_flight::{Effect, Until};
 use crate::lane::remote::{LanePeer, RemoteTarget};
@@ -41,18 +41,39 @@ impl Worker {
         if overtakes && self.inserts(FenceSite::ReadLane) {
             self.flush(peer)?;
         }
-        let sent = self.claim_slot(peer, fetching)?;
-        let reply = self.reply_words(sent);
-        let message = AmRequest {
-            op: request.op,
-            width: request.width,
+        let (reader, effect) = if fetching {
+            (ReplyReader::Call, Effect::Read)
+        } else {
+            let updates = OpSet::of(OpKind::Message, remote.kind);
+            (ReplyReader::Nobody, Effect::Write(updates))
+        };
+        let sent = self.claim_slot(peer, reader)?;
+        let action = Action::Atomic {
+            atomic: request,
             offset: remote.offset,
-            operand: request.operand,
-            compare: request.compare,
-            reply: reply.offset(),
+        };
+        self.post_request(peer, sent, action, effect)?;
+        if fetching {
+            self.take_reply(sent)
+        } else {
+            Ok(0)
+        }
+    }
+
+    /// Posts a request whose reply goes to the slot of `sent`; frees the slot if that fails.
+    pub(crate) fn post_request(
+        &self,
+        peer: LanePeer<'_>,
+        sent: PendingReply,
+        action: Action,
+        effect: Effect,
+    ) -> Result<()> {
+        let request = AmRequest {
+            action,
+            reply: self.reply_words(sent).offset(),
             number: sent.number,
         };
-        let bytes = message.to_bytes();
+        let bytes = request.to_bytes();
         let message = Op::Message {
             from: Local {
                 addr: bytes.as_ptr().cast_mut(),
@@ -60,36 +81,40 @@ impl Worker {
                 key: None,
             },
         };
-        let effect = if fetching {
-            Effect::Read
-        } else {
-            Effect::Write(OpSet::of(OpKind::Message, remote.kind))
-        };
         self.state.posting.set(sent.number);
         // SAFETY: a message's bytes may be reused once it is posted.
         let posted = unsafe { self.post(peer, message, Until::Posted, effect) };
         self.state.posting.set(0);
-        if let Err(error) = posted {
+        if posted.is_err() {
             self.engine.pending_replies.free(sent);
-            return Err(error);
         }
-        if !fetching {
-            return Ok(0);
-        }
+        posted
+    }
+
+    /// Waits for the reply to a message; gives its value.
+    pub(crate) fn take_reply(&self, sent: PendingReply) -> Result<u64> {
+        let replies = &self.engine.pending_replies;
         if let Err(error) = self.await_reply_to(sent) {
+            replies.leave(sent);
             self.cancel_messages();
             return Err(error);
         }
-        let words = self.own(reply);
-        let old = words.part(0, 8).load_word(Width::W64, FenceSite::Nothing);
-        self.engine.pending_replies.free(sent);
-        Ok(old)
+        let words = self.own(self.reply_words(sent));
+        let value = words.part(0, 8).load_word(Width::W64, FenceSite::Nothing);
+        replies.free(sent);
+        Ok(value)
     }
 
     /// Waits until all messages of this context to a PE have their replies.
     pub(crate) fn await_replies(&self, pe: usize) -> Result<()> {
         let sent = self.engine.pending_replies.of_context(self.state.number);
-        for sent in sent.into_iter().filter(|sent| sent.pe == pe) {
+        // One that has its slot and is not posted yet gets no reply.
+        let posting = self.state.posting.get();
+        let sent = sent.into_iter().filter(|sent| {
+            let awaited = sent.number != posting && sent.reader != ReplyReader::Quiet;
+            sent.pe == pe && awaited
+        });
+        for sent in sent {
             self.await_reply_to(sent)?;
             self.engine.pending_replies.free(sent);
         }
@@ -104,6 +129,10 @@ impl Worker {
             let Some(endpoint) = self.state.lanes.endpoints.get(sent.transport) else {
                 continue;
             };
+            // The quiet that waits for it finds the loss.
+            if sent.reader == ReplyReader::Quiet {
+                continue;
+            }
             if self.engine.liveness.is_lost(sent.pe) {
                 // After this step the lane delivers no reply of that PE.
                 self.progress_endpoint(endpoint);
@@ -112,8 +141,8 @@ impl Worker {
             {
                 continue;
             }
-            // A fetching message's own call reports its error.
-            if !sent.fetching && !self.has_reply(sent) {
+            // The error of one that a call waits for is that call's.
+            if sent.reader == ReplyReader::Nobody && !self.has_reply(sent) {
                 endpoint.cancel_messages(sent.pe);
             }
             self.engine.pending_replies.free(sent);
@@ -150,9 +179,9 @@ impl Worker {
     }
 
     /// Claims a slot for a message to a PE; waits for a free one.
-    pub fn claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<PendingReply> {
+    pub fn claim_slot(&self, peer: LanePeer<'_>, reader: ReplyReader) -> Result<PendingReply> {
         loop {
-            match self.try_claim_slot(peer, fetching)? {
+            match self.try_claim_slot(peer, reader)? {
                 SlotState::Free(sent) => return Ok(sent),
                 SlotState::After(sent) => match self.await_reply_to(sent) {
                     Ok(()) => self.engine.pending_replies.free(sent),
@@ -164,7 +193,7 @@ impl Worker {
                 },
                 SlotState::Cancellable => self.cancel_messages(),
                 SlotState::Full => {
-                    if let Some(sent) = self.await_slot(peer, fetching)? {
+                    if let Some(sent) = self.await_slot(peer, reader)? {
                         return Ok(sent);
                     }
                 }
@@ -189,7 +218,7 @@ impl Worker {
     }
 
     /// Waits while all slots are taken by messages of other contexts. None if the caller must try again.
-    fn await_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<Option<PendingReply>> {
+    fn await_slot(&self, peer: LanePeer<'_>, reader: ReplyReader) -> Result<Option<PendingReply>> {
         let describe = || {
             let what = "an answer to one of the messages of its other contexts";
             (WaitedFor::Me, what.into())
@@ -199,7 +228,7 @@ impl Worker {
             needs: WaitsOn::Pe(peer.pe),
             describe: &describe,
         };
-        let slot = || match self.try_claim_slot(peer, fetching) {
+        let slot = || match self.try_claim_slot(peer, reader) {
             Ok(SlotState::Full) => None,
             other => Some(other),
         };
@@ -210,7 +239,11 @@ impl Worker {
     }
 
     /// Claims a slot that is free, or whose message has its reply, whichever context's it was.
-    pub(crate) fn try_claim_slot(&self, peer: LanePeer<'_>, fetching: bool) -> Result<SlotState> {
+    pub(crate) fn try_claim_slot(
+        &self,
+        peer: LanePeer<'_>,
+        reader: ReplyReader,
+    ) -> Result<SlotState> {
         let context = self.state.number;
         let mut slots = self.engine.pending_replies.slots();
         let next = slots.next;
@@ -221,8 +254,9 @@ impl Worker {
                 free = Some(slot);
                 break;
             };
-            let mine = taken.context == context;
-            if (mine || !taken.fetching) && self.has_reply(taken) {
+            // One that a quiet reads stays that quiet's.
+            let mine = taken.context == context && taken.reader != ReplyReader::Quiet;
+            if taken.is_spent_for(context) && self.has_reply(taken) {
                 free = Some(slot);
                 break;
             }
@@ -243,7 +277,7 @@ impl Worker {
                 pe: peer.pe,
                 context,
                 transport: peer.endpoint.index,
-                fetching,
+                reader,
             }))),
             _ if cancellable => Ok(SlotState::Cancellable),
             (None, Some(oldest)) => Ok(SlotState::After(oldest)),

@@ -1,12 +1,27 @@
 //! Flushes of GPUs, after which they see the data that NICs have placed in their memory (M27).
 
+use std::collections::VecDeque;
+
+use crate::am::pending_replies::{PendingReply, ReplyReader, SlotState};
+use crate::am::request::{Action, FLUSHED};
 use crate::control::message::ControlRequest;
 use crate::control::pending::PendingCall;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gpu::flush::rail_of_requests;
+use crate::lane::in_flight::Effect;
+use crate::lane::remote::LanePeer;
 use crate::order::fence_site::FenceSite;
 use crate::peer::pe_set::Towards;
 use crate::worker::Worker;
+
+/// A flush of another PE's GPU that was requested.
+enum FlushRequest<'w> {
+    /// By a message to its progress thread.
+    Message(PendingReply),
+    /// By the bootstrap.
+    Control(PendingCall<'w>),
+}
 
 impl Worker {
     /// [`Engine::make_gpu_data_visible`].
@@ -22,11 +37,15 @@ impl Worker {
     }
 
     /// Has the GPUs of these PEs that are due make visible the data that were placed in their memory (M27): each is
-    /// requested before any is awaited. The PEs need make no call for it.
+    /// requested before any is awaited, as far as there are slots for replies. The PEs need make no call for it.
     pub(crate) fn flush_gpus(&self, towards: &Towards<'_>) -> Result<()> {
         let due = &self.state.lanes.gpu_flushes_due;
         let mut first = Ok(());
-        let mut requested = Vec::new();
+        let mut end = |pe: usize, flushed: Result<()>| match flushed {
+            Ok(()) => due.borrow_mut().remove(pe),
+            Err(error) => first = std::mem::replace(&mut first, Ok(())).and(Err(error)),
+        };
+        let mut requested = VecDeque::new();
         let mut from = 0;
         loop {
             let Some(pe) = due.borrow().next(from) else {
@@ -36,31 +55,75 @@ impl Worker {
             if !towards.has(pe) {
                 continue;
             }
-            match self.request_gpu_flush(pe) {
-                Ok(Some(pending)) => requested.push(pending),
-                Ok(None) => due.borrow_mut().remove(pe),
-                Err(error) => first = first.and(Err(error)),
+            if pe == self.engine.me {
+                end(pe, self.engine.gpu_flushes.flush().map_err(Error::from));
+                continue;
+            }
+            let request = loop {
+                match self.request_gpu_flush(pe, requested.is_empty()) {
+                    Ok(Some(request)) => break Ok(request),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                // No slot is free: this quiet's own oldest one becomes so.
+                if let Some((pe, request)) = requested.pop_front() {
+                    end(pe, self.await_gpu_flush(request));
+                }
+            };
+            match request {
+                Ok(request) => requested.push_back((pe, request)),
+                Err(error) => end(pe, Err(error)),
             }
         }
-        for pending in requested {
-            let pe = pending.pe;
-            match self.await_reply(pending, "its GPU's flush") {
-                Ok(_) => due.borrow_mut().remove(pe),
-                Err(error) => first = first.and(Err(error)),
-            }
+        for (pe, request) in requested {
+            end(pe, self.await_gpu_flush(request));
         }
         first
     }
 
-    /// Requests a flush of a PE's GPU. The bootstrap's service replies, so that nothing simulated takes part in the wait.
-    /// None if it is done: this PE flushes its own.
-    fn request_gpu_flush(&self, pe: usize) -> Result<Option<PendingCall<'_>>> {
-        if pe == self.engine.me {
-            self.engine.gpu_flushes.flush()?;
-            return Ok(None);
+    /// Requests a flush of another PE's GPU: by a message to its progress thread, or by the bootstrap, whose service
+    /// replies. None if there is no slot for the reply to a message; it waits for one only if it `may_wait`.
+    fn request_gpu_flush(&self, pe: usize, may_wait: bool) -> Result<Option<FlushRequest<'_>>> {
+        let Some(peer) = self.messages_to(pe) else {
+            let pending = self.begin_call(pe, ControlRequest::FlushGpu)?;
+            return Ok(Some(FlushRequest::Control(pending)));
+        };
+        let sent = if may_wait {
+            self.claim_slot(peer, ReplyReader::Quiet)?
+        } else {
+            match self.try_claim_slot(peer, ReplyReader::Quiet)? {
+                SlotState::Free(sent) => sent,
+                _ => return Ok(None),
+            }
+        };
+        self.post_request(peer, sent, Action::FlushGpu, Effect::Read)?;
+        Ok(Some(FlushRequest::Message(sent)))
+    }
+
+    /// The lane whose messages ask a PE for a flush of its GPU, unless there is none, or the connection has failed.
+    fn messages_to(&self, pe: usize) -> Option<LanePeer<'_>> {
+        let engine = &self.engine;
+        let index = rail_of_requests(engine.routes.paths_to(pe), &engine.rails)?;
+        let endpoint = self.state.lanes.endpoints.get(index)?;
+        let works = endpoint.lane_failure().is_none() && endpoint.failure_towards(pe).is_none();
+        works.then_some(LanePeer { endpoint, pe })
+    }
+
+    /// Waits for the reply to a request for a flush.
+    fn await_gpu_flush(&self, request: FlushRequest<'_>) -> Result<()> {
+        match request {
+            FlushRequest::Control(pending) => {
+                self.await_reply(pending, "its GPU's flush").map(|_| ())
+            }
+            FlushRequest::Message(sent) => match self.take_reply(sent)? {
+                FLUSHED => Ok(()),
+                _ => Err(Error::FailedElsewhere {
+                    call: self.call(),
+                    pe: sent.pe,
+                    why: "its GPU cannot be flushed; its own warning says why".into(),
+                }),
+            },
         }
-        let pending = self.begin_call(pe, ControlRequest::FlushGpu);
-        pending.map(Some)
     }
 }
 

@@ -84,7 +84,7 @@ impl Chosen<'_> {
 /// can be made of a compare-swap of the CPU's level; narrower words are checked with each operation.
 pub fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
     let has = |width| capabilities.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
-    let messages = kind == MemoryKind::Host && capabilities.message >= AmRequest::BYTES as u32;
+    let messages = kind == MemoryKind::Host && AmRequest::fits(capabilities);
     match (has(Width::W64), has(Width::W32)) {
         (true, true) => ByLane::Itself,
         // Words of both widths take one path.

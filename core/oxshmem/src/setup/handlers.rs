@@ -8,10 +8,10 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 
 use oxshmem_bootstrap::Bootstrap;
-use oxshmem_engine::am::progress_thread::ProgressThread;
+use oxshmem_engine::am::progress_thread::{self, ProgressThread};
 use oxshmem_engine::control::message::{ControlRequest, Message};
 use oxshmem_engine::control::pending::ControlRequests;
-use oxshmem_engine::gpu::flush::GpuFlushes;
+use oxshmem_engine::gpu::flush::{GpuFlushes, rail_of_requests};
 use oxshmem_engine::gpu::staging_server::StagingServer;
 use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::peer::forgetful;
@@ -201,31 +201,55 @@ fn not_understood(from: u32, len: usize) {
     ));
 }
 
+/// The PEs to which this PE sends active messages, and which send it some, too: atomics on host memory, and in the
+/// ordered model requests for flushes of GPUs.
+pub(super) fn message_senders(
+    paths: &[PeerPaths],
+    rails: &[Arc<Rail>],
+    me: usize,
+    is_ordered: bool,
+) -> Vec<u32> {
+    let by_message = |paths: &PeerPaths| {
+        let atomics = matches!(paths.host_atomics, Path::Message(_));
+        atomics || (is_ordered && rail_of_requests(paths, rails).is_some())
+    };
+    let others = (0..).zip(paths).filter(|(pe, _)| *pe != me as u32);
+    let senders = others.filter(|(_, paths)| by_message(paths));
+    senders.map(|(pe, _)| pe).collect()
+}
+
+/// The parts of a PE that its progress threads serve.
+pub(super) struct Served<'a> {
+    pub rails: &'a [Arc<Rail>],
+    /// The PE's own heap.
+    pub own: &'a Arc<Mapping>,
+    pub gpu_flushes: &'a GpuFlushes,
+    /// The PEs to which this PE sends active messages.
+    pub senders: Vec<u32>,
+}
+
 /// Starts a progress thread for each rail that takes active messages to this PE.
 pub(super) fn start_services(
-    rails: &[Arc<Rail>],
-    paths: &[PeerPaths],
-    own: &Arc<Mapping>,
+    served: &Served<'_>,
     report_lost: &PeerFailureSink,
     trace: Option<&Arc<Trace>>,
 ) -> Result<Vec<ProgressThread>> {
-    let takes = rails.iter().enumerate();
+    let takes = served.rails.iter().enumerate();
     let takes = takes.filter(|(_, rail)| rail.caps.message > 0 && !rail.is_retired());
-    // The PEs to which this PE sends active messages send it some, too.
-    let by_message = |(pe, paths): (u32, &PeerPaths)| {
-        matches!(paths.host_atomics, Path::Message(_)).then_some(pe)
-    };
-    let senders: Vec<u32> = (0..).zip(paths).filter_map(by_message).collect();
     takes
         .map(|(index, rail)| {
-            let (report_lost, senders) = (Arc::clone(report_lost), senders.clone());
+            let (report_lost, senders) = (Arc::clone(report_lost), served.senders.clone());
             // A PE that waits for a reply must not wait for ever.
             let ended = move || senders.iter().for_each(|pe| report_lost(*pe));
             let trace = trace.map(|trace| (Arc::clone(trace), Track::of_service(index)));
+            let served = progress_thread::Served {
+                own: Arc::clone(served.own),
+                extents: rail.host.extents,
+                gpu_flushes: served.gpu_flushes.clone(),
+            };
             Ok(ProgressThread::start(
                 &rail.domain,
-                own,
-                rail.host.extents,
+                served,
                 Box::new(ended),
                 trace,
             )?)

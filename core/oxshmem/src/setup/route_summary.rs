@@ -32,6 +32,17 @@ struct RouteSummary {
     maps_its_host: bool,
 }
 
+/// Properties of this PE's routes that its rails and settings decide, too.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    /// Whether it sends active messages.
+    pub messages: bool,
+    /// Whether operations go by a transport that pins registered memory.
+    pub pinned: bool,
+    /// Whether it loads and stores the memory of all PEs of its host.
+    pub maps_its_host: bool,
+}
+
 /// Properties of all PEs' routes, the same on every PE.
 pub(super) struct RouteAgreement {
     pub visibility: Visibility,
@@ -50,7 +61,7 @@ pub(super) struct RouteAgreement {
 }
 
 impl RouteSummary {
-    fn new(routes: &Routes, me: u32, pinned: bool, maps_its_host: bool) -> Self {
+    fn new(routes: &Routes, me: u32, found: Found) -> Self {
         let others = (0..).zip(&routes.paths).filter(|(pe, _)| *pe != me);
         let staged = others
             .into_iter()
@@ -60,16 +71,15 @@ impl RouteSummary {
         let lacks_nic = |paths: &PeerPaths| paths.nic == Path::None || paths.nic != nic;
         let no_nic = routes.paths.iter().position(lacks_nic);
         let nic = nic.transport().and_then(|index| routes.opened.get(index));
-        let messages = |paths: &PeerPaths| matches!(paths.host_atomics, Path::Message(_));
         RouteSummary {
             all_mapped: routes.all_mapped(),
             unreachable: routes.first_unreachable(),
             no_nic,
             nic: nic.map(|named| named.name.to_owned()),
-            messages: routes.paths.iter().any(messages),
-            pinned,
+            messages: found.messages,
+            pinned: found.pinned,
             staged,
-            maps_its_host,
+            maps_its_host: found.maps_its_host,
         }
     }
 }
@@ -125,10 +135,9 @@ impl RouteAgreement {
 pub(super) fn agree_on_routes(
     bootstrap: &dyn Bootstrap,
     routes: &Routes,
-    pinned: bool,
-    maps_its_host: bool,
+    found: Found,
 ) -> Result<RouteAgreement> {
-    let mine = RouteSummary::new(routes, bootstrap.rank(), pinned, maps_its_host);
+    let mine = RouteSummary::new(routes, bootstrap.rank(), found);
     let all: Vec<RouteSummary> = exchange(bootstrap, &mine)?;
     let mut agreed = RouteAgreement {
         visibility: Visibility::Global,

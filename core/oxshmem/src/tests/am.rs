@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::sym::Sym;
 use crate::tests::lanes::{Fate, beside_living_pes, is_loss_of, watched};
 use crate::world::World;
-use oxshmem_engine::am::pending_replies::SLOTS;
+use oxshmem_engine::am::pending_replies::{ReplyReader, SLOTS};
 use oxshmem_engine::lane::endpoint::Endpoint;
 use oxshmem_engine::lane::in_flight::Effect;
 use oxshmem_engine::lane::remote::LanePeer;
@@ -43,7 +43,7 @@ fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
         pe: LOST,
     };
     for _ in 0..SLOTS {
-        context.worker.claim_slot(peer, false)?;
+        context.worker.claim_slot(peer, ReplyReader::Nobody)?;
     }
     let message = OpSet::of(OpKind::Message, MemoryKind::Host);
     context.worker.note_effect(peer, Effect::Write(message));

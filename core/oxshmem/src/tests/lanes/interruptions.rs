@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use oxshmem_engine::am::pending_replies::ReplyReader;
 use oxshmem_engine::lane::remote::LanePeer;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Error, Pe};
@@ -65,7 +66,7 @@ fn a_connection_with_an_unanswered_message_is_not_made_again() {
         let endpoint = am::lane(world, x, 1);
         world
             .worker
-            .claim_slot(LanePeer { endpoint, pe: 1 }, false)?;
+            .claim_slot(LanePeer { endpoint, pe: 1 }, ReplyReader::Nobody)?;
         let asked = watched(world);
         asked.fail(interruption());
         is_lost(world.inc(x, 1).and_then(|()| world.quiet()));
