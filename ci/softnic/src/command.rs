@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Dump,
     /// The next so many posts find their queue full.
     Full(u32),
+    /// The next so many queue pairs that are to fail or to be destroyed do neither, and stay as they are.
+    Stuck(u32),
     /// Queue pairs that fail give the shared buffer that they had begun to fill back so many milliseconds later.
     Flush(u64),
 }
@@ -100,6 +102,7 @@ impl Command {
             ["status", name] => Command::Status(status(name)?),
             ["flush", millis] => Command::Flush(number(millis)?),
             ["full", count] => Command::Full(number(count)?),
+            ["stuck", count] => Command::Stuck(number(count)?),
             ["down", name, port] => Command::Down(device(name), number(port)?, None),
             ["down", name, port, millis] => {
                 Command::Down(device(name), number(port)?, Some(number(millis)?))
@@ -174,6 +177,7 @@ mod tests {
                 Command::Event("a".into(), 13, Some(1)),
             ),
             ("full 3", Command::Full(3)),
+            ("stuck 2", Command::Stuck(2)),
             ("flush 20", Command::Flush(20)),
         ] {
             assert_eq!(Command::parse(text), Ok(want));

@@ -22,6 +22,18 @@ pub(crate) fn full_on_cue() -> bool {
 }
 
 impl World {
+    /// Whether a queue pair refuses to fail and to be destroyed, on cue.
+    pub(crate) fn is_stuck(&mut self, number: u32) -> bool {
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return false;
+        };
+        if !pair.stuck && self.stuck > 0 {
+            self.stuck -= 1;
+            pair.stuck = true;
+        }
+        pair.stuck
+    }
+
     /// Carries out the cues of the requests that a queue pair's queue has newly given.
     pub(crate) fn cues(&mut self, number: u32) {
         let Some(pair) = self.pairs.get_mut(&number) else {
@@ -78,6 +90,7 @@ impl World {
             }
             // Relaxed: as in `full_on_cue`.
             Command::Full(count) => FULL.store(*count, Ordering::Relaxed),
+            Command::Stuck(count) => self.stuck = *count,
             Command::Down(name, port, millis) => {
                 let number = self.device_of(name)?;
                 self.port_of(number, *port)?.up = false;

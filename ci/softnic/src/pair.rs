@@ -132,6 +132,8 @@ pub(crate) struct Pair {
     pub(crate) attr: ibv_qp_attr,
     pub(crate) cap: ibv_qp_cap,
     pub(crate) ece: [u32; 2],
+    /// Whether it refuses to fail and to be destroyed, on cue.
+    pub(crate) stuck: bool,
     pub(crate) send: Arc<SendQueue>,
     pub(crate) receive: Arc<ReceiveQueue>,
     /// The number of its shared receive queue.

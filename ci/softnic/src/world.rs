@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(crate) cues: Vec<Cue>,
     /// The time after which a failed queue pair gives back the shared buffer that it had begun to fill.
     pub(crate) late_flush: Option<Duration>,
+    /// Queue pairs more that refuse to fail and to be destroyed.
+    pub(crate) stuck: u32,
     last: u64,
 }
 
@@ -108,6 +110,7 @@ impl World {
             fetched: 0,
             cues: settings.cues.clone(),
             late_flush: None,
+            stuck: 0,
             last: 0,
         }
     }

@@ -152,3 +152,24 @@ fn a_request_fails_with_any_status_and_a_queue_is_full_on_command() {
     assert_eq!(nic.control("explode"), libc::EINVAL);
     assert_eq!(nic.control("down mlx5_9 1"), libc::EINVAL);
 }
+
+#[test]
+fn a_stuck_pair_neither_fails_nor_ends() {
+    let (nic, _alone) = here();
+    let end = End::new(nic, "mlx5_0", SHAPE);
+    let (stuck, shared) = sharing(&end);
+    let (pair, other) = sharing(&end);
+    assert_eq!(nic.control("stuck 1"), 0);
+    // SAFETY: integers only; the queue pairs and the shared queues live, and the last one is used no more.
+    unsafe {
+        let mut attr: ibv_qp_attr = std::mem::zeroed();
+        attr.qp_state = ibv_qp_state::IBV_QPS_ERR;
+        let mut fail = |pair| nic.ibv.ibv_modify_qp(pair, &raw mut attr, 1);
+        assert_eq!([fail(stuck), fail(pair)], [libc::EBUSY, 0]);
+        assert_eq!(nic.ibv.ibv_destroy_qp(stuck), libc::EBUSY);
+        assert_eq!(nic.ibv.ibv_destroy_qp(stuck), libc::EBUSY);
+        assert_eq!(nic.ibv.ibv_destroy_srq(shared), libc::EBUSY);
+        assert_eq!(nic.ibv.ibv_destroy_qp(pair), 0);
+        assert_eq!(nic.ibv.ibv_destroy_srq(other), 0);
+    }
+}

@@ -4,7 +4,7 @@
 //! once where there is a credit, else as soon as earlier ones have completed.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use oxshmem_transport::{Error, Inbox, Pe, Reply, Result};
@@ -45,8 +45,8 @@ pub(crate) struct VerbsInbox {
     calls: u32,
     /// Free entries of the replies' completion queue.
     cq_credits: u32,
-    /// Completions of ended queue pairs that it may still hold.
-    flushed_cqes: u32,
+    /// Ended queue pairs, with the replies of each that were outstanding: until one is gone, their completions may come.
+    ended: Vec<(Weak<ResponderQueuePair>, u32)>,
     state: DomainState,
     generation: u64,
     removals: u64,
@@ -78,7 +78,7 @@ impl VerbsInbox {
             waiting: 0,
             calls: 0,
             cq_credits: responder.send.capacity().saturating_sub(used),
-            flushed_cqes: 0,
+            ended: Vec::new(),
             state,
             generation,
             removals: responder.removals(),
@@ -115,7 +115,10 @@ impl VerbsInbox {
     fn discard(&mut self, serial: u64) {
         if let Some(replies) = self.pending.remove(&serial) {
             self.waiting -= replies.waiting.len();
-            self.flushed_cqes += replies.pair.outstanding();
+            let outstanding = replies.pair.outstanding();
+            if outstanding > 0 {
+                self.ended.push((Arc::downgrade(&replies.pair), outstanding));
+            }
         }
     }
 
@@ -128,11 +131,15 @@ impl VerbsInbox {
 
     /// Takes the completions of replies.
     fn poll_replies(&mut self) -> Result<()> {
+        // Nothing more comes of those that are gone when the polls begin.
+        let is_gone = |(pair, _): &mut (Weak<_>, _)| pair.strong_count() == 0;
+        let gone = self.ended.extract_if(.., is_gone);
+        let gone: u32 = gone.map(|(_, outstanding)| outstanding).sum();
         let mut completions = [Completion::none(); BATCH];
         loop {
             let count = self.responder.send.poll(&mut completions)?;
             for completion in &completions[..count] {
-                // Those of queue pairs that have ended are in `flushed_cqes`.
+                // Those of queue pairs that have ended are in `ended`.
                 let Some(replies) = self.pending.get(&completion.id()) else {
                     continue;
                 };
@@ -148,7 +155,7 @@ impl VerbsInbox {
             }
             if count < BATCH {
                 // The queue is empty.
-                self.cq_credits += std::mem::take(&mut self.flushed_cqes);
+                self.cq_credits += gone;
                 return Ok(());
             }
         }

@@ -367,7 +367,7 @@ impl Responder {
 
     /// Posts shared buffers, or those of a queue pair.
     fn post_of(&self, of: Option<&ResponderQueuePair>, numbers: &[u32]) {
-        let Some((from, ring)) = of.and_then(|from| Some((from, from.ring.as_ref()?))) else {
+        let Some((from, ring)) = of.and_then(|from| Some((from, from.ring.as_deref()?))) else {
             return self.receives.post_shared(numbers);
         };
         if from.ended() {
@@ -382,7 +382,7 @@ impl Responder {
 
     /// The first byte of a buffer of a queue pair.
     pub(crate) fn buffer(&self, message: &Message) -> *mut u8 {
-        let ring = message.from.ring.as_ref();
+        let ring = message.from.ring.as_deref();
         self.receives.buffer(ring, message.buffer)
     }
 

@@ -181,6 +181,7 @@ unsafe fn make(
         attr: empty,
         cap,
         ece: [0; 2],
+        stuck: false,
         send: Arc::clone(&send),
         receive: Arc::clone(&receive),
         shared,
@@ -231,6 +232,9 @@ pub unsafe extern "C" fn ibv_destroy_qp(raw: *mut ibv_qp) -> c_int {
         // SAFETY: the caller's promise.
         let inner = unsafe { &QueuePair::of(raw).inner };
         let mut world = locked()?;
+        if world.is_stuck(inner.number) {
+            return Err(libc::EBUSY);
+        }
         // Accepted writes are made before: nothing touches memory afterwards.
         world.arrive_all(inner.number);
         world.empty_bus(inner.number, true);

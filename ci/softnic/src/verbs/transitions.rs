@@ -205,6 +205,10 @@ pub unsafe extern "C" fn ibv_modify_qp(
         let mut guard = locked()?;
         let world = &mut *guard;
         world.now = std::time::Instant::now();
+        let fails = mask & set::IBV_QP_STATE.0 != 0 && asked.qp_state == IBV_QPS_ERR;
+        if fails && world.is_stuck(inner.number) {
+            return Err(libc::EBUSY);
+        }
         let pair = world.pairs.get_mut(&inner.number).ok_or(libc::EINVAL)?;
         let device = &world.devices[pair.device];
         let to = match mask & set::IBV_QP_STATE.0 != 0 {

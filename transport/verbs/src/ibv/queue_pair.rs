@@ -1,5 +1,6 @@
 //! Reliable queue pairs.
 
+use std::any::Any;
 use std::ffi::c_int;
 use std::io;
 use std::ptr::{NonNull, null_mut};
@@ -67,6 +68,8 @@ pub(crate) struct QueuePair {
     _receive: Arc<CompletionQueue>,
     _buffers: Option<Arc<SharedReceiveQueue>>,
     domain: Arc<ProtectionDomain>,
+    /// Memory that its requests and receives use.
+    memory: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: the library synchronises calls on a queue pair.
@@ -209,7 +212,13 @@ impl QueuePair {
             _receive: Arc::clone(receive),
             _buffers: source.shared().map(Arc::clone),
             domain: Arc::clone(domain),
+            memory: Vec::new(),
         })
+    }
+
+    /// Keeps memory that its requests or receives use: as long as it lives, and for good if it cannot be destroyed.
+    pub(crate) fn keep(&mut self, memory: Arc<dyn Any + Send + Sync>) {
+        self.memory.push(memory);
     }
 
     /// Its number on this device.
@@ -429,7 +438,16 @@ impl Drop for QueuePair {
         if !self.ended
             && let Err(error) = self.end()
         {
-            tracing::error!(%error, "a queue pair could not be destroyed and is leaked");
+            // The device may still use what it was made of, and the memory of its requests.
+            std::mem::forget((
+                Arc::clone(&self._send),
+                Arc::clone(&self._receive),
+                self._buffers.clone(),
+                Arc::clone(&self.domain),
+                std::mem::take(&mut self.memory),
+            ));
+            tracing::error!(%error, queue_pair = self.number(), "a queue pair could not be destroyed: it is leaked \
+                 with its memory");
         }
     }
 }

@@ -70,14 +70,19 @@ impl FreeLists {
 #[derive(Debug)]
 pub(crate) struct BouncePool {
     free: FreeLists,
-    arena: Arena,
+    arena: Arc<Arena>,
 }
 
 impl BouncePool {
     pub(crate) fn new(domain: &Arc<ProtectionDomain>, bytes: usize) -> Result<BouncePool> {
         let (free, bytes) = FreeLists::new(bytes);
-        let arena = Arena::new(domain, bytes)?;
+        let arena = Arc::new(Arena::new(domain, bytes)?);
         Ok(BouncePool { free, arena })
+    }
+
+    /// The memory of all blocks.
+    pub(crate) fn memory(&self) -> Arc<Arena> {
+        Arc::clone(&self.arena)
     }
 
     /// A block of at least `len` bytes, aligned for words; none if all are in use.

@@ -217,10 +217,11 @@ impl Requester {
     /// Destroys the queue pair, then releases the blocks of its requests. Gives the number of those outstanding.
     pub(super) fn end(self, pool: &mut BouncePool) -> u32 {
         let Requester {
-            pair,
+            mut pair,
             mut send_queue,
             ..
         } = self;
+        pair.keep(pool.memory());
         let outstanding = send_queue.outstanding();
         if destroyed(pair, outstanding) {
             let blocks = send_queue.drain().filter_map(|request| request.block);

@@ -32,9 +32,9 @@ pub(crate) struct ResponderQueuePair {
     // Before the words that it sends, and the buffers that it fills.
     pub(crate) pair: QueuePair,
     /// Its receives, if they are its own.
-    pub(crate) ring: Option<Ring>,
+    pub(crate) ring: Option<Arc<Ring>>,
     /// The words of replies, where requests cannot carry them inline.
-    words: Option<Arena>,
+    words: Option<Arc<Arena>>,
     /// The number of replies posted. The inbox alone uses this and `outstanding`, and there is one inbox.
     replies: AtomicU32,
     /// Replies that are outstanding.
@@ -66,21 +66,25 @@ impl ResponderQueuePair {
             inline: port_state.settings.inline.min(REPLY_BYTES),
             max_pairs: port.limits.queue_pairs,
         };
-        let pair = QueuePair::new(
+        let mut pair = QueuePair::new(
             &port_state.protection_domain,
             send,
             receives.completions(),
             receives.source(),
             sizes,
         )?;
+        pair.keep(receives.memory());
         port_state.forget_drained(pair.number());
         let words = match pair.inline() {
             REPLY_BYTES.. => None,
-            _ => Some(Arena::new(
-                &port_state.protection_domain,
-                (MAX_REPLIES * REPLY_BYTES) as usize,
-            )?),
+            _ => {
+                let bytes = (MAX_REPLIES * REPLY_BYTES) as usize;
+                Some(Arc::new(Arena::new(&port_state.protection_domain, bytes)?))
+            }
         };
+        if let Some(words) = &words {
+            pair.keep(Arc::clone(words) as _);
+        }
         let nonce = port_state.next_nonce();
         let mut reply = EndpointReply {
             nonce: endpoint.nonce,

@@ -5,6 +5,7 @@
 //! posting until its completion was taken, or until its queue pair is gone. No completion queue overruns: it has room
 //! for every buffer that may complete in it.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,7 +37,7 @@ const SPARE: u32 = 64;
 /// Receive buffers of all queue pairs.
 #[derive(Debug)]
 pub(crate) enum Receives {
-    Shared(Box<SharedBuffers>),
+    Shared(Arc<SharedBuffers>),
     PerPair(Rings),
 }
 
@@ -82,29 +83,37 @@ pub(crate) struct Ring {
 /// The source of one queue pair's receives.
 #[derive(Debug)]
 pub(crate) enum PairReceives {
-    Shared(Arc<SharedReceiveQueue>, Arc<CompletionQueue>),
-    Own(Ring),
+    Shared(Arc<SharedBuffers>),
+    Own(Arc<Ring>),
 }
 
 impl PairReceives {
     pub(crate) fn completions(&self) -> &Arc<CompletionQueue> {
         match self {
-            PairReceives::Shared(_, completions) => completions,
+            PairReceives::Shared(shared) => &shared.completions,
             PairReceives::Own(ring) => &ring.block.completions,
         }
     }
 
     pub(crate) fn source(&self) -> ReceiveSource<'_> {
         match self {
-            PairReceives::Shared(queue, _) => ReceiveSource::Shared(queue),
+            PairReceives::Shared(shared) => ReceiveSource::Shared(&shared.queue),
             PairReceives::Own(ring) => ReceiveSource::Own(ring.depth),
+        }
+    }
+
+    /// The memory of the receives. A ring is another queue pair's when nobody holds it any more.
+    pub(crate) fn memory(&self) -> Arc<dyn Any + Send + Sync> {
+        match self {
+            PairReceives::Shared(shared) => Arc::clone(shared) as _,
+            PairReceives::Own(ring) => Arc::clone(ring) as _,
         }
     }
 
     /// Posts the receives that are the queue pair's own. It has not received yet.
     pub(crate) fn fill(&self, pair: &QueuePair) -> Result<()> {
         match self {
-            PairReceives::Shared(..) => Ok(()),
+            PairReceives::Shared(_) => Ok(()),
             PairReceives::Own(ring) => {
                 let all: Vec<u32> = (0..ring.depth).collect();
                 ring.post(pair, &all)
@@ -113,9 +122,9 @@ impl PairReceives {
     }
 
     /// The ring, if they are the queue pair's own.
-    pub(crate) fn into_ring(self) -> Option<Ring> {
+    pub(crate) fn into_ring(self) -> Option<Arc<Ring>> {
         match self {
-            PairReceives::Shared(..) => None,
+            PairReceives::Shared(_) => None,
             PairReceives::Own(ring) => Some(ring),
         }
     }
@@ -148,7 +157,7 @@ impl Receives {
         };
         let all: Vec<u32> = (0..count).collect();
         shared.try_post(&all).map_err(|(_, error)| error)?;
-        Ok(Receives::Shared(Box::new(shared)))
+        Ok(Receives::Shared(Arc::new(shared)))
     }
 
     /// Whether all queue pairs share the buffers.
@@ -159,11 +168,11 @@ impl Receives {
     /// The receives of a new queue pair.
     pub(crate) fn of_pair(&self, port_state: &PortState) -> Result<PairReceives> {
         match self {
-            Receives::Shared(shared) => Ok(PairReceives::Shared(
-                Arc::clone(&shared.queue),
-                Arc::clone(&shared.completions),
-            )),
-            Receives::PerPair(rings) => rings.claim(port_state).map(PairReceives::Own),
+            Receives::Shared(shared) => Ok(PairReceives::Shared(Arc::clone(shared))),
+            Receives::PerPair(rings) => {
+                let ring = rings.claim(port_state)?;
+                Ok(PairReceives::Own(Arc::new(ring)))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Inbox, Lane, Local, Op, Status};
+use oxshmem_transport::{Inbox, Lane, Local, Op, Reply, Status};
 use oxshmem_verbs::Settings;
 
 use crate::nic::{control, counter};
@@ -155,5 +155,89 @@ fn no_buffer_is_lost_with_queue_pairs_that_fail() {
     while counter("receives") - given < 300 {
         assert!(drain(&mut *inbox).is_empty());
         assert!(since.elapsed() < PATIENCE, "buffers are lost");
+    }
+}
+
+/// On `no-srq`. A queue pair that neither fails nor ends goes on receiving: its ring must not be another's.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn a_queue_pair_that_cannot_be_destroyed_keeps_its_receives() {
+    let [mut local, target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    control("stuck 1");
+    target.domain.peer_lost(PE0);
+    // Of the target with itself; it would get the ring of the lost PE's queue pair.
+    let mut own = target.domain.lane().unwrap();
+    let endpoint = own.endpoint(PE1).unwrap();
+    let reply = target.domain.accept(PE1, &endpoint).unwrap();
+    own.connect(PE1, &reply).unwrap();
+    assert!(send(&mut *own, [5, 6]));
+    complete(&mut *own);
+    // The stuck queue pair takes it, and puts it into the first of its receives.
+    assert!(send(&mut *local.lane, [7, 8]));
+    complete(&mut *local.lane);
+    let since = Instant::now();
+    let mut taken = Vec::new();
+    while taken.is_empty() {
+        taken = drain(&mut *inbox);
+        assert!(since.elapsed() < PATIENCE, "no message");
+    }
+    assert_eq!(taken, [[5, 6]]);
+    assert!(drain(&mut *inbox).is_empty());
+}
+
+/// On `no-srq:max_cqe=150`: fewer entries of a completion queue than replies that all lanes may have outstanding.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn replies_to_many_lanes_overrun_no_completion_queue() {
+    const LANES: u64 = 6;
+    const MESSAGES: u64 = 32;
+    const ENTRIES: u64 = 150;
+    let [local, target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    let mut lanes: Vec<_> = (0..LANES).map(|_| lane(&local, &target)).collect();
+    for (at, lane) in (0..).zip(&mut lanes) {
+        for number in 0..MESSAGES {
+            while !send(&mut **lane, [at, number]) {}
+        }
+        complete(&mut **lane);
+    }
+    let mut handler = |_, bytes: &[u8]| {
+        let word = |at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+        let place = word(0) * MESSAGES + word(8);
+        Some(Reply {
+            to: remote(place * Reply::BYTES),
+            value: place,
+            number: place + 1,
+        })
+    };
+    let arrived = || {
+        let places = 0..LANES * MESSAGES;
+        let number = |place: &u64| local.load((place * Reply::BYTES) as usize + 8);
+        places.filter(|place| number(place) == place + 1).count() as u64
+    };
+    // No reply leaves, until all that may be outstanding are.
+    control("down irdma0 1");
+    let since = Instant::now();
+    let mut handled = 0;
+    while handled < LANES * MESSAGES {
+        handled += inbox.drain(&mut handler).unwrap() as u64;
+        assert!(since.elapsed() < PATIENCE, "{handled} messages");
+    }
+    assert_eq!(arrived(), 0);
+    control("up irdma0 1");
+    // The completions of all of them wait in the queue, and no more come, however often one looks.
+    let mut looks = 0;
+    while looks < 2000 {
+        let count = arrived();
+        looks = if count < ENTRIES { 0 } else { looks + 1 };
+        assert!(count <= ENTRIES, "{count} replies");
+        assert!(since.elapsed() < PATIENCE, "{count} replies");
+        std::thread::yield_now();
+    }
+    while arrived() < LANES * MESSAGES {
+        inbox.drain(&mut handler).unwrap();
+        assert!(since.elapsed() < PATIENCE, "{} replies", arrived());
+        std::thread::yield_now();
     }
 }
