@@ -31,6 +31,7 @@ mod host_function;
 mod kernel;
 mod memop;
 mod memory;
+mod nic;
 mod proc_address;
 mod stream;
 mod sync;

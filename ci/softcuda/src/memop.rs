@@ -10,6 +10,7 @@ use crate::config::Feature;
 use crate::context::{Context, current};
 use crate::driver::{driver, running};
 use crate::memory::{Memory, Place, Want};
+use crate::nic;
 use crate::stream::stream;
 use crate::sync::read;
 
@@ -127,9 +128,12 @@ impl Word {
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Write(Word, u64),
-    Wait(Word, u64, Compare),
+    /// Whether a flush follows is the last part.
+    Wait(Word, u64, Compare, bool),
     /// A fence without effect: nothing here is ever cached elsewhere.
     Fence,
+    /// The writes of NICs become visible.
+    Flush,
 }
 
 impl Operation {
@@ -142,7 +146,8 @@ impl Operation {
     }
 
     fn wait(word: Word, value: u64, flags: u32) -> Outcome<Operation> {
-        Ok(Operation::Wait(word, value, Compare::new(flags)?))
+        let flushes = flags & FLUSH != 0;
+        Ok(Operation::Wait(word, value, Compare::new(flags)?, flushes))
     }
 
     fn check(self, context: &Context) -> Outcome {
@@ -150,7 +155,7 @@ impl Operation {
         match self {
             Operation::Write(word, _) => word.find(&memory, context, true).map(|_| ()),
             Operation::Wait(word, ..) => word.find(&memory, context, false).map(|_| ()),
-            Operation::Fence => Ok(()),
+            Operation::Fence | Operation::Flush => Ok(()),
         }
     }
 
@@ -161,7 +166,11 @@ impl Operation {
                 fence(Ordering::SeqCst);
                 Ok(())
             }
-            Operation::Wait(word, value, compare) => {
+            Operation::Flush => {
+                nic::flush();
+                Ok(())
+            }
+            Operation::Wait(word, value, compare, flushes) => {
                 let mut looks = 0u32;
                 while !compare.holds(word.load(context)?, value, word.wide) {
                     // A context that is destroyed or has failed ends the wait.
@@ -172,6 +181,9 @@ impl Operation {
                     } else {
                         std::thread::sleep(NAP);
                     }
+                }
+                if flushes {
+                    nic::flush();
                 }
                 Ok(())
             }
@@ -226,7 +238,7 @@ impl BatchEntry {
         match self.operation {
             WAIT_32 | WAIT_64 => Operation::wait(word, value, self.flags),
             WRITE_32 | WRITE_64 => Operation::write(word, value, self.flags),
-            FLUSH_REMOTE_WRITES if self.bare_flags == 0 => Ok(Operation::Fence),
+            FLUSH_REMOTE_WRITES if self.bare_flags == 0 => Ok(Operation::Flush),
             BARRIER if self.bare_flags <= 1 => Ok(Operation::Fence),
             _ => Err(Code::INVALID_VALUE),
         }
@@ -266,13 +278,13 @@ driver_calls! {
         give(handle, operations)
     }
 
-    /// Makes NICs' writes visible: here they always are.
+    /// Makes NICs' writes visible.
     fn cuFlushGPUDirectRDMAWrites(target: u32, scope: u32) {
         current()?;
         if target != 0 || ![100, 200].contains(&scope) {
             return Err(Code::INVALID_VALUE);
         }
-        fence(Ordering::SeqCst);
+        nic::flush();
         Ok(())
     }
 }

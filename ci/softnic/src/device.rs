@@ -181,6 +181,7 @@ mod tests {
             counters: None,
             cues: Vec::new(),
             trace: false,
+            cuda: None,
         };
         let mut seen = std::collections::HashSet::new();
         for host in [0, 1] {

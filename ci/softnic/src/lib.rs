@@ -20,6 +20,7 @@ mod bytes;
 mod command;
 mod completion;
 mod counters;
+mod cuda;
 mod device;
 mod engine;
 mod events;

@@ -49,6 +49,8 @@ pub(crate) struct Profile {
     pub(crate) strict_keys: bool,
     /// The longest time after which a write to GPU memory is visible, if nothing flushes it.
     pub(crate) gpu: Duration,
+    /// Whether a read of GPU memory by a NIC makes the writes before it visible to the GPU.
+    pub(crate) gpu_read_flushes: bool,
     /// The answer of `ibv_query_qp_data_in_order`.
     pub(crate) data_in_order: bool,
 
@@ -101,6 +103,7 @@ const STRICT: Profile = Profile {
     all_relaxed: false,
     strict_keys: true,
     gpu: Duration::ZERO,
+    gpu_read_flushes: true,
     data_in_order: false,
     srq: true,
     atomics: Atomics::Glob,
@@ -367,6 +370,7 @@ impl Profile {
             "all_relaxed" => self.all_relaxed = switch()?,
             "strict_keys" => self.strict_keys = switch()?,
             "gpu" => self.gpu = micros()?,
+            "gpu_read_flushes" => self.gpu_read_flushes = switch()?,
             "data_in_order" => self.data_in_order = switch()?,
             "srq" => self.srq = switch()?,
             "pci_atomics" => self.pci_atomics = switch()?,

@@ -527,7 +527,8 @@ impl World {
                 return self.fail(number, Some(ibv_event_type::IBV_EVENT_QP_ACCESS_ERR));
             };
             // Nothing that has arrived is passed on the bus.
-            self.empty_bus(number, range.gpu);
+            let flushes = self.devices[pair.device].profile.gpu_read_flushes;
+            self.empty_bus(number, range.gpu && flushes);
             // SAFETY: inside a registration, whose memory stays as long as it is registered.
             unsafe {
                 bytes::gather(
@@ -536,6 +537,10 @@ impl World {
                     &mut data,
                 )
             };
+            if let Some(pair) = self.pairs.get(&number) {
+                let on_bus = pair.answer.bus.iter();
+                on_bus.for_each(|one| overlay(&mut data, range.addr, one));
+            }
         }
         self.reply(number, sequence, clock, Body::Data(data));
     }
@@ -620,6 +625,15 @@ fn cut(pair: &mut Pair, range: Range, data: Vec<u8>, mtu: usize) -> Vec<Placemen
     parts
         .map(|(at, part)| placement(at * mtu, part.to_vec()))
         .collect()
+}
+
+/// Shows a write that is on the bus in bytes that were read from `addr` on: a read sees what is not visible yet.
+fn overlay(data: &mut [u8], addr: usize, one: &Placement) {
+    let from = addr.max(one.addr);
+    let end = (addr + data.len()).min(one.addr + one.data.len());
+    if from < end {
+        data[from - addr..end - addr].copy_from_slice(&one.data[from - one.addr..end - one.addr]);
+    }
 }
 
 fn write(one: &Placement) {

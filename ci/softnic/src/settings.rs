@@ -24,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) cues: Vec<Cue>,
     /// Whether each refused call is reported on standard error.
     pub(crate) trace: bool,
+    /// The software CUDA driver that says which memory is a GPU's.
+    pub(crate) cuda: Option<PathBuf>,
 }
 
 /// The devices of a text such as `cx6-ar:skew=500,no-srq`; `2*strict` is two alike.
@@ -99,6 +101,7 @@ impl Settings {
             cues: command::cues(&read("OXSHMEM_SOFTNIC_CUES").unwrap_or_default())
                 .map_err(|why| format!("OXSHMEM_SOFTNIC_CUES: {why}"))?,
             trace: read("OXSHMEM_SOFTNIC_TRACE").is_some_and(|value| value == "1"),
+            cuda: read("OXSHMEM_SOFTNIC_CUDA").map(PathBuf::from),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::sys::{ibv_access_flags as flags, ibv_context, ibv_mr, ibv_pd};
 use crate::counters::COUNTERS;
+use crate::cuda;
 use crate::keys::{Owner, Region};
 use crate::memory;
 use crate::object::{Handle, Outcome, created, returned};
@@ -95,6 +96,8 @@ unsafe fn register(domain: *mut ibv_pd, asked: Asked) -> Outcome<*mut ibv_mr> {
     if !memory::is_mapped(asked.addr, len, writes) {
         return Err(libc::EFAULT);
     }
+    // Before the lock: the driver may flush meanwhile, which takes it.
+    let is_device = cuda::is_device_memory(asked.addr);
     let mut world = locked()?;
     let card = world.cards.get(&owner.card).ok_or(libc::EINVAL)?;
     let profile = &world.devices[card.device].profile;
@@ -110,7 +113,7 @@ unsafe fn register(domain: *mut ibv_pd, asked: Asked) -> Outcome<*mut ibv_mr> {
     if world.keys.of_card(owner.card) >= most {
         return Err(libc::ENOMEM);
     }
-    let gpu = asked.mapping.is_some() || memory::is_gpu(asked.addr, len);
+    let gpu = asked.mapping.is_some() || memory::is_gpu(asked.addr, len) || is_device;
     let (lkey, rkey) = world.keys.add(Region {
         card: owner.card,
         domain: owner.domain,
