@@ -2,7 +2,12 @@
 //! software CUDA driver which memory is a GPU's, and whose writes there become visible by that driver's flush alone.
 //! `ci/test-softnic` runs these tests, with `OXSHMEM_SOFTNIC=2*cx6:gpu=20000:gpu_read_flushes=off`.
 #![cfg(all(feature = "cuda", feature = "verbs"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 #[path = "on_gpu/mod.rs"]
 mod on_gpu;
@@ -22,7 +27,7 @@ const LEN: usize = 500;
 /// No GPU needs longer to see what one round has written.
 const LATEST: Duration = Duration::from_secs(60);
 
-/// What a GPU has in its memory, by a copy that goes past the library.
+/// The words in a GPU's memory, by a copy that goes past the library.
 fn gpu_has(world: &World, x: Sym<u64>, stream: &Stream) -> Vec<u64> {
     let mut words = vec![0; x.len()];
     let into = DevicePtr::from_host(words.as_mut_ptr().cast::<u8>());

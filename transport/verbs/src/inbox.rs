@@ -117,7 +117,8 @@ impl VerbsInbox {
             self.waiting -= replies.waiting.len();
             let outstanding = replies.pair.outstanding();
             if outstanding > 0 {
-                self.ended.push((Arc::downgrade(&replies.pair), outstanding));
+                self.ended
+                    .push((Arc::downgrade(&replies.pair), outstanding));
             }
         }
     }

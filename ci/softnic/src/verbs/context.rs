@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::abi::extended::VerbsContext;
-use crate::abi::sys::ibv_context;
+use crate::abi::sys::{ibv_context, verbs_context};
 use crate::events::Pipe;
 use crate::object::{Handle, Outcome};
 use crate::sync::lock;
@@ -20,10 +19,10 @@ pub(crate) struct Opened {
 }
 
 /// A context with all that is in front of it and behind it.
-pub(crate) type Whole = Handle<VerbsContext, Opened>;
+pub(crate) type Whole = Handle<verbs_context, Opened>;
 
 /// The distance of the public context from the beginning.
-pub(crate) const FRONT: usize = std::mem::offset_of!(VerbsContext, context);
+pub(crate) const FRONT: usize = std::mem::offset_of!(verbs_context, context);
 
 /// The private part of a context.
 ///

@@ -1,12 +1,12 @@
 //! Devices are opened and closed.
 
-use std::ffi::{c_int, c_void};
-use std::ptr::{NonNull, null, null_mut};
+use std::ffi::c_int;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::abi::extended::{Context, EXTENDED, VerbsContext};
-use crate::abi::sys::{ibv_context, ibv_context_ops, ibv_device};
+use crate::abi::extended::EXTENDED;
+use crate::abi::sys::{ibv_context, ibv_context_ops, ibv_device, verbs_context};
 use crate::device::Card;
 use crate::events::Pipe;
 use crate::object::{FORKED, created, returned};
@@ -89,18 +89,13 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_co
             mutex: libc::PTHREAD_MUTEX_INITIALIZER,
             abi_compat: EXTENDED,
         };
-        let front = VerbsContext {
-            query_port: Some(queries::query_port),
-            absent: [null(); 25],
-            private: null_mut::<c_void>(),
-            query_device_ex: Some(queries::query_device_ex),
-            absent_too: [null(); 5],
-            create_qp_ex: Some(pairs::create_qp_ex),
-            absent_at_last: [null(); 4],
-            placeholder: 0,
-            size: size_of::<VerbsContext>(),
-            context: Context(context),
-        };
+        // SAFETY: integers, pointers and functions that may be absent, for which zero is a value.
+        let mut front: verbs_context = unsafe { std::mem::zeroed() };
+        front.query_port = Some(queries::query_port);
+        front.query_device_ex = Some(queries::query_device_ex);
+        front.create_qp_ex = Some(pairs::create_qp_ex);
+        front.sz = size_of::<verbs_context>();
+        front.context = context;
         let inner = Opened {
             card,
             device: number,

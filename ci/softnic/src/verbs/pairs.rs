@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::abi::extended::Ece;
+use crate::abi::ece::Ece;
 use crate::abi::sys::{
     ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_qp_state,
     ibv_qp_type, ibv_wr_opcode,

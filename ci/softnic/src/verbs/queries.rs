@@ -1,11 +1,11 @@
 //! Queries of devices and ports.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
-use crate::abi::extended::DeviceAttrEx;
 use crate::abi::sys::{
-    __be16, _compat_ibv_port_attr, ibv_atomic_cap, ibv_context, ibv_device_attr, ibv_gid,
-    ibv_gid_entry, ibv_port_attr, ibv_port_state,
+    __be16, _compat_ibv_port_attr, ibv_atomic_cap, ibv_context, ibv_device_attr,
+    ibv_device_attr_ex, ibv_gid, ibv_gid_entry, ibv_pci_atomic_caps, ibv_port_attr, ibv_port_state,
+    ibv_query_device_ex_input,
 };
 use crate::device::{Device, Gid};
 use crate::object::{Outcome, returned};
@@ -83,8 +83,8 @@ pub unsafe extern "C" fn ibv_query_device(
 /// The context is open, `size` bytes of `attr` are written.
 pub(crate) unsafe extern "C" fn query_device_ex(
     context: *mut ibv_context,
-    _: *const c_void,
-    attr: *mut DeviceAttrEx,
+    _: *const ibv_query_device_ex_input,
+    attr: *mut ibv_device_attr_ex,
     size: usize,
 ) -> c_int {
     returned("ibv_query_device_ex", || {
@@ -93,17 +93,21 @@ pub(crate) unsafe extern "C" fn query_device_ex(
         let world = locked()?;
         let device = &world.devices[opened.device];
         // SAFETY: integers only, for which zero is a value.
-        let mut all: DeviceAttrEx = unsafe { std::mem::zeroed() };
-        all.original = attributes(device);
+        let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
+        all.orig_attr = attributes(device);
         if device.profile.pci_atomics {
             // Bits of sizes: 4 bytes, 8 bytes, and for the third operation 16.
-            all.pci_atomics = [1 | 2, 1 | 2, 1 | 2 | 4];
+            all.pci_atomic_caps = ibv_pci_atomic_caps {
+                fetch_add: 1 | 2,
+                swap: 1 | 2,
+                compare_swap: 1 | 2 | 4,
+            };
         }
         all.phys_port_cnt_ex = device.profile.ports;
         if size < size_of::<ibv_device_attr>() {
             return Err(libc::EINVAL);
         }
-        let size = size.min(size_of::<DeviceAttrEx>());
+        let size = size.min(size_of::<ibv_device_attr_ex>());
         // SAFETY: as many bytes as the caller has, and as there are.
         unsafe { std::ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), attr.cast(), size) };
         Ok(())

@@ -9,3 +9,5 @@ pub(crate) struct Ece {
     pub(crate) options: u32,
     pub(crate) comp_mask: u32,
 }
+
+const _: () = assert!(size_of::<Ece>() == 12 && std::mem::offset_of!(Ece, comp_mask) == 8);
