@@ -8,6 +8,7 @@
  *   peers-c gups         updates of random words
  *   peers-c sort         a parallel integer sort
  *   peers-c patterns     windows of puts (2 PEs), a broadcast timed alone after a barrier
+ *   peers-c tcp          2 PEs on two hosts: the same operations by a network
  *   peers-c first        2 PEs: a block is allocated, and PE 0 puts into all of it
  *   peers-c memory       each PE prints what it keeps resident with an unused heap
  *   peers-c empty        joins and leaves
@@ -24,7 +25,7 @@ static const struct {
 } MODES[] = {
     {"micro", micro}, {"barrier", barrier_alone}, {"collectives", collectives},
     {"gups", gups},   {"sort", sort},           {"first", first},
-    {"patterns", patterns},
+    {"patterns", patterns}, {"tcp", tcp},
 };
 
 int main(int argc, char **argv) {
@@ -44,7 +45,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(what, "empty")) status = 0;
     if (status)
-        fprintf(stderr, "usage: peers-c micro | barrier | collectives | gups | sort | patterns | first | memory | empty\n");
+        fprintf(stderr, "usage: peers-c micro | barrier | collectives | gups | sort | patterns | tcp | first | memory | empty\n");
     shmem_finalize();
     return status;
 }

@@ -197,6 +197,44 @@ void micro(void) {
     barrier_alone();
 }
 
+/* The same operations between two hosts. PE 1 waits in a call of the library, which makes progress. */
+void tcp(void) {
+    enum { LARGEST_TCP_BLOCK = 1 << 20 };
+    static const size_t sizes[] = {1 << 10, 16 << 10, 128 << 10, LARGEST_TCP_BLOCK};
+    int me = shmem_my_pe();
+    char row[32];
+    if (shmem_n_pes() != 2) wrong("tcp needs 2 PEs");
+    words = shmem_align(4096, WORDS * sizeof *words);
+    block = shmem_align(4096, LARGEST_TCP_BLOCK);
+    ping = shmem_align(4096, 4096);
+    pong = ping + 64;
+    long *done = pong + 64;
+    if (posix_memalign((void **)&local, 4096, LARGEST_TCP_BLOCK)) abort();
+    memset(local, 1, LARGEST_TCP_BLOCK);
+    memset(block, 2, LARGEST_TCP_BLOCK);
+    memset(words, 0, WORDS * sizeof *words);
+    memset(ping, 0, 4096);
+    shmem_barrier_all();
+    if (me == 0) {
+        alone("put8", put8, 1);
+        alone("put_nbi8_window", put_nbi8_window, WINDOW);
+        alone("get8", get8, 1);
+        alone("fetch_add8", fetch_add8, 1);
+        alone("put_quiet", put_quiet, 1);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) stream(sizes[i]);
+        shmem_long_p(done, 1, 1);
+    } else {
+        shmem_long_wait_until(done, SHMEM_CMP_EQ, 1);
+    }
+    together("ping_pong", ping_pong, 2);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size = sizes[i];
+        snprintf(row, sizeof row, "put_latency_%zu", size);
+        together(row, put_ping_pong, 2);
+    }
+    barrier_alone();
+}
+
 void first(void) {
     int me = shmem_my_pe();
     long longs = FIRST_BLOCK / sizeof(long);

@@ -38,6 +38,7 @@ void collectives(void);
 void gups(void);
 void sort(void);
 void patterns(void);
+void tcp(void);
 void first(void);
 void memory(void);
 

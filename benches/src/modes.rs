@@ -17,6 +17,8 @@ pub enum Mode {
     Sort,
     /// Windows of puts (2 PEs), and a broadcast timed alone after a barrier.
     Patterns,
+    /// 2 PEs on two hosts: puts, gets, atomics, message rate, latency, barrier.
+    Tcp,
     /// 2 PEs: message rates of two threads of PE 0; `peer` alone has it.
     Threads,
     /// The resident memory of each PE with an unused heap, in KiB: PSS and RSS.

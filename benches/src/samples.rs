@@ -18,6 +18,10 @@ pub enum Side {
     Ucx,
     /// NVSHMEM, by `nvshmem/peer.cu`.
     Nvshmem,
+    /// libfabric, by `libfabric/peer.c`.
+    Libfabric,
+    /// Bare sockets, by `sockets`.
+    Sockets,
 }
 
 impl Side {
@@ -29,6 +33,8 @@ impl Side {
             Side::Oshmem => "OSHMEM",
             Side::Ucx => "UCX",
             Side::Nvshmem => "NVSHMEM",
+            Side::Libfabric => "libfabric",
+            Side::Sockets => "sockets",
         }
     }
 }

@@ -33,6 +33,11 @@ pub fn latency_blocks() -> impl Iterator<Item = usize> {
     BLOCKS.into_iter().filter(|size| *size < LARGEST)
 }
 
+/// The blocks between two hosts over TCP, in bytes.
+pub const TCP_BLOCKS: [usize; 4] = [1 << 10, 16 << 10, 128 << 10, LARGEST_TCP_BLOCK];
+/// The largest of these blocks, whose bandwidth is compared with a bare socket's.
+pub const LARGEST_TCP_BLOCK: usize = 1 << 20;
+
 /// The blocks of collective calls, in bytes.
 pub const COLLECTIVE_BLOCKS: [usize; 5] = [8, 1 << 10, 64 << 10, 1 << 20, LARGEST_COLLECTIVE_BLOCK];
 /// The largest of these blocks.

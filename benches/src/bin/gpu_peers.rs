@@ -173,7 +173,9 @@ fn measure(args: &Args, side: Side) -> anyhow::Result<Measured> {
                 command.env("LD_LIBRARY_PATH", folders);
             }
         }
-        Side::Oshmem | Side::Ucx => bail!("{} has nothing on streams", side.name()),
+        Side::Oshmem | Side::Ucx | Side::Libfabric | Side::Sockets => {
+            bail!("{} has nothing on streams", side.name())
+        }
     }
     let output = command
         .output()

@@ -7,7 +7,8 @@ use super::target::{Figure, Group, Source, Target};
 use crate::samples::Side;
 use crate::sizes::{
     BLOCKS, BROADCAST_SIZES, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT,
-    PROGRAM_PES, SMALL_BLOCKS, SORT_SHIFTS, THREADS, WINDOW_PUTS, WINDOW_SIZES, latency_blocks,
+    LARGEST_TCP_BLOCK, PROGRAM_PES, SMALL_BLOCKS, SORT_SHIFTS, TCP_BLOCKS, THREADS, WINDOW_PUTS,
+    WINDOW_SIZES, latency_blocks,
 };
 
 /// Every line.
@@ -22,6 +23,7 @@ pub fn all(source: Source) -> impl Iterator<Item = Target> {
             gups(2.0),
             sort(),
             patterns(),
+            tcp(),
             threads(),
             start(),
         ],
@@ -333,6 +335,64 @@ fn patterns() -> Vec<Target> {
     let all = windows.into_iter().chain(broadcasts);
     all.map(|(name, row)| times_oshmem(Group::Patterns, &name, &row, at_least(1.0)))
         .collect()
+}
+
+/// Operations between two hosts: half round trips over libfabric's own, bandwidth and message rate as shares of the best that
+/// there is, and every row over OSHMEM's.
+fn tcp() -> Vec<Target> {
+    let libfabric = |row: &str| of(Side::Libfabric, row);
+    let sockets = |row: &str| of(Side::Sockets, row);
+    let line = |name: String, value, by, bound| ratio(Group::Tcp, name, value, by, bound);
+    let blocks = |way: &str| TCP_BLOCKS.map(|bytes| format!("{way}_{bytes}"));
+    let trips = ["ping_pong".to_owned(), "get8".to_owned()];
+    let trips = trips.into_iter().chain(blocks("put_latency"));
+    let mut all: Vec<Target> = trips
+        .map(|row| {
+            let name = format!("{row}: half round trip / libfabric's");
+            line(name, ours(&row), libfabric(&row), at_most(1.2))
+        })
+        .collect();
+    let largest = format!("put_{LARGEST_TCP_BLOCK}");
+    all.push(line(
+        format!("{largest}: times a bare socket's bandwidth"),
+        sockets(&largest),
+        ours(&largest),
+        at_least(0.9),
+    ));
+    all.push(line(
+        "rate of 8-byte put_nbi, quiet each 64: times libfabric's".into(),
+        libfabric("put_nbi8_window"),
+        ours("put_nbi8_window"),
+        at_least(0.9),
+    ));
+    let alone = ["put8", "put_nbi8_window", "get8", "fetch_add8", "put_quiet"];
+    let alone = alone.map(str::to_owned).into_iter();
+    let rows = alone
+        .chain(blocks("put"))
+        .chain(blocks("get"))
+        .chain(["ping_pong".to_owned()])
+        .chain(blocks("put_latency"))
+        .chain(["barrier_2".to_owned()]);
+    all.extend(rows.map(|row| {
+        let name = format!("{row} / OSHMEM over UCX's TCP");
+        line(name, ours(&row), oshmem(&row), at_most(1.0))
+    }));
+    let told = [
+        ("ping_pong", sockets("ping_pong")),
+        ("ping_pong", ucx("ping_pong")),
+        ("get8", ucx("get8")),
+    ];
+    let told = told.map(|(row, by)| {
+        let name = format!("{row} / {}'s", by.side.name());
+        line(name, ours(row), by, None)
+    });
+    all.extend(told);
+    let calls = ["put8", "get8", "put_quiet", "put_1048576"];
+    all.extend(calls.map(|row| {
+        let name = format!("system calls of {row}, an operation");
+        plain(Group::Tcp, &name, "calls", &format!("calls_{row}"), None)
+    }));
+    all
 }
 
 fn threads() -> Vec<Target> {

@@ -22,6 +22,9 @@ pub enum Group {
     Sort,
     /// Calls as other benchmarks time them: windows of puts, a broadcast alone after a barrier.
     Patterns,
+    /// Single operations between two hosts over TCP, with libfabric's, UCX's and bare sockets' among them. `benches/tcp` makes
+    /// the hosts.
+    Tcp,
     /// Message rates of two threads.
     Threads,
     /// The duration of an empty program, the first use of memory, and a PE's resident memory.
@@ -43,7 +46,16 @@ impl Source {
     /// Whether our program has rows of this group.
     #[must_use]
     pub fn has(self, group: Group) -> bool {
-        self == Source::Rust || group != Group::Threads
+        self == Source::Rust || !matches!(group, Group::Threads | Group::Tcp)
+    }
+}
+
+impl Group {
+    /// The groups that need nothing but this machine.
+    #[must_use]
+    pub fn usual() -> Vec<Group> {
+        let all = Group::value_variants().iter().copied();
+        all.filter(|group| *group != Group::Tcp).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One side of the comparison: oxshmem, with the machine's limits in the same run. The other side,
 //! `benches/oshmem`, has the same rows and the same loops. `peers` starts both alternately.
 
+mod calls;
 mod collectives;
 mod first;
 mod gups;
@@ -8,6 +9,7 @@ mod memory;
 mod micro;
 mod patterns;
 mod sort;
+mod tcp;
 mod threads;
 mod together;
 
@@ -43,6 +45,7 @@ fn run(mode: Mode) -> anyhow::Result<()> {
         Mode::Gups => gups::run(pinned(&world)?)?,
         Mode::Sort => sort::run(pinned(&world)?)?,
         Mode::Patterns => patterns::run(pinned(&world)?)?,
+        Mode::Tcp => tcp::run(pinned(&world)?)?,
         Mode::Threads => threads::run(&world)?,
         Mode::Memory => memory::run(&world)?,
         Mode::First => first::run(pinned(&world)?)?,

@@ -15,7 +15,7 @@ use oxshmem_benches::sizes::{BLOCKS, LARGEST, SMALL_BLOCKS, WINDOW, WORDS, laten
 use crate::together::Together;
 
 /// A page; both sides align their buffers to it.
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 pub fn run(world: &World) -> anyhow::Result<()> {
     ensure!(
@@ -72,19 +72,19 @@ pub fn run(world: &World) -> anyhow::Result<()> {
 }
 
 /// Private memory, on a page boundary as in `peers.c`.
-struct Buffer {
+pub struct Buffer {
     bytes: Vec<u8>,
     start: usize,
 }
 
 impl Buffer {
-    fn new(len: usize) -> Self {
+    pub fn new(len: usize) -> Self {
         let bytes = vec![1; len + PAGE];
         let start = bytes.as_ptr().align_offset(PAGE);
         Buffer { bytes, start }
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    pub fn bytes(&mut self) -> &mut [u8] {
         let end = self.bytes.len() - PAGE + self.start;
         &mut self.bytes[self.start..end]
     }
@@ -168,7 +168,7 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
 // the object; `black_box` would put it into memory that each put might change.
 
 #[inline(never)]
-fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+pub fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
     for i in 0..n {
         world.put(words.at(i as usize & MASK)?, &[i], 1)?;
     }
@@ -187,7 +187,7 @@ fn put8_window(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 }
 
 #[inline(never)]
-fn put_nbi8_window(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+pub fn put_nbi8_window(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
     let values: [u64; WINDOW] = std::array::from_fn(|w| w as u64);
     for _ in 0..n {
         world.scope(|scope| {
@@ -207,7 +207,7 @@ fn p8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 }
 
 #[inline(never)]
-fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+pub fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
     let mut sum = 0_u64;
     for i in 0..n {
         let mut value = [0];
@@ -248,7 +248,7 @@ fn compare_swap8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> 
 }
 
 #[inline(never)]
-fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+pub fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
     let mut sum = 0_u64;
     for i in 0..n {
         let old = world.fetch_add(words.at(i as usize & MASK)?, 1, 1)?;
@@ -259,7 +259,7 @@ fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 }
 
 #[inline(never)]
-fn put_quiet(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+pub fn put_quiet(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
     for i in 0..n {
         world.put(words.at(i as usize & MASK)?, &[i], 1)?;
         world.quiet()?;
@@ -323,14 +323,36 @@ pub fn barrier_alone(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn barrier(world: &World, together: &Together<'_>) -> oxshmem::Result<()> {
+pub fn barrier(world: &World, together: &Together<'_>) -> oxshmem::Result<()> {
     let barriers = |n| (0..n).try_for_each(|_| world.barrier_all());
     let name = format!("barrier_{}", world.n_pes());
     together.measure(vec![row(name, barriers)])
 }
 
+/// A word to the other, and one back after it has arrived.
+pub fn p_ping_pong<'a>(
+    world: &'a World,
+    [ping, pong]: [Sym<u64>; 2],
+    trips: &'a Cell<u64>,
+) -> impl FnMut(u64) -> oxshmem::Result<()> + 'a {
+    let first = world.my_pe() == 0;
+    move |n| {
+        for value in trips.get() + 1..=trips.get() + n {
+            if first {
+                world.p(ping, value, 1)?;
+                world.wait_until(pong, Cmp::Eq, value)?;
+            } else {
+                world.wait_until(ping, Cmp::Eq, value)?;
+                world.p(pong, value, 0)?;
+            }
+        }
+        trips.set(trips.get() + n);
+        Ok(())
+    }
+}
+
 /// A put to the other's block with a flag, and the same back after it has arrived.
-fn put_ping_pong<'a>(
+pub fn put_ping_pong<'a>(
     world: &'a World,
     [ping, pong]: [Sym<u64>; 2],
     block: Sym<u8>,
@@ -360,19 +382,6 @@ fn ping_pong(
     together: &Together<'_>,
 ) -> anyhow::Result<()> {
     let first = world.my_pe() == 0;
-    let ours = |n| {
-        for value in trips.get() + 1..=trips.get() + n {
-            if first {
-                world.p(ping, value, 1)?;
-                world.wait_until(pong, Cmp::Eq, value)?;
-            } else {
-                world.wait_until(ping, Cmp::Eq, value)?;
-                world.p(pong, value, 0)?;
-            }
-        }
-        trips.set(trips.get() + n);
-        Ok(())
-    };
     // The same two cache lines, with no library in between.
     let (to, from) = if first { (ping, pong) } else { (pong, ping) };
     let theirs: NonNull<AtomicU64> = address(world, to, 1 - world.my_pe())?.cast();
@@ -381,7 +390,7 @@ fn ping_pong(
     let (mine, theirs) = unsafe { (mine.as_ref(), theirs.as_ref()) };
     let rows = vec![
         // A round trip is two of them.
-        row_of("ping_pong", 2, ours),
+        row_of("ping_pong", 2, p_ping_pong(world, [ping, pong], trips)),
         bare(
             "bare_ping_pong",
             first,

@@ -4,6 +4,7 @@
 mod command;
 mod programs;
 mod results;
+mod tcp;
 mod ucx;
 
 use std::io::IsTerminal;
@@ -35,7 +36,7 @@ struct Args {
     #[arg(long, value_enum, default_value_t)]
     source: Source,
     /// Measure these only, separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Group::value_variants().to_vec())]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Group::usual())]
     only: Vec<Group>,
     /// Write everything to this file, every sample included.
     #[arg(long, value_name = "FILE")]
@@ -143,6 +144,7 @@ fn runs(groups: &[Group], round: usize) -> Vec<(Mode, usize)> {
         Group::Gups => with(Mode::Gups, &PROGRAM_PES),
         Group::Sort => with(Mode::Sort, &PROGRAM_PES),
         Group::Patterns => with(Mode::Patterns, &COLLECTIVE_PES),
+        Group::Tcp => with(Mode::Tcp, &[2]),
         Group::Threads => with(Mode::Threads, &[2]),
         Group::Start if round.is_multiple_of(3) => {
             vec![

@@ -12,7 +12,7 @@ use oxshmem_benches::samples::Side;
 use oxshmem_benches::targets::Source;
 
 use crate::command::{DEADLINE, number, output};
-use crate::ucx;
+use crate::{tcp, ucx};
 
 /// The paths of the programs.
 #[derive(Args)]
@@ -27,7 +27,14 @@ pub struct Programs {
     /// oshcc.
     #[arg(long, value_name = "FOLDER", default_value = "target/release/capi")]
     capi: PathBuf,
-    /// The folder that holds the built `oxshmem` and `peer`.
+    /// libfabric's own figures, built from benches/libfabric.
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "target/release/libfabric-peer"
+    )]
+    libfabric: PathBuf,
+    /// The folder that holds the built `oxshmem`, `peer` and `sockets`.
     #[arg(long, value_name = "FOLDER", default_value = "target/release")]
     bin: PathBuf,
 }
@@ -37,6 +44,13 @@ pub fn sides(source: Source, mode: Mode) -> &'static [Side] {
     match mode {
         Mode::Micro if source == Source::Rust => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
         Mode::Threads => &[Side::Oxshmem],
+        Mode::Tcp if source == Source::Rust => &[
+            Side::Oshmem,
+            Side::Oxshmem,
+            Side::Ucx,
+            Side::Libfabric,
+            Side::Sockets,
+        ],
         _ => &[Side::Oshmem, Side::Oxshmem],
     }
 }
@@ -50,6 +64,9 @@ impl Programs {
         mode: Mode,
         pes: usize,
     ) -> anyhow::Result<Vec<(String, f64)>> {
+        if mode == Mode::Tcp {
+            return self.over_tcp(side);
+        }
         match side {
             Side::Ucx => ucx::rows(),
             Side::Oxshmem => best(runs(mode).into_iter().map(|(mode, _)| {
@@ -64,6 +81,46 @@ impl Programs {
                 }))
             }
             Side::Nvshmem => bail!("NVSHMEM is what `gpu_peers` compares with"),
+            Side::Libfabric | Side::Sockets => bail!("{} has rows over TCP only", side.name()),
+        }
+    }
+
+    /// One side between the hosts a and b, which `benches/tcp` has made. All by ssh or by `on-host`, and over TCP alone.
+    fn over_tcp(&self, side: Side) -> anyhow::Result<Vec<(String, f64)>> {
+        let told = |command: &mut Command| {
+            let (text, _) = output(command)?;
+            let lines: Vec<Vec<&str>> = text
+                .lines()
+                .map(|line| line.split_whitespace().collect())
+                .collect();
+            figures(&lines).with_context(|| format!("{command:?}"))
+        };
+        match side {
+            Side::Oxshmem => {
+                let peer = self.bin.join("peer");
+                let mut launcher = tcp::on("a", &self.bin.join("oxshmem"));
+                launcher.args(["run", "--hosts", "a:1,b:1"]);
+                told(launcher.arg(peer).arg(Mode::Tcp.argument()))
+            }
+            Side::Oshmem => {
+                let mut launcher = tcp::on("a", &self.oshrun);
+                launcher
+                    .args(["--mca", "btl", "^openib", "--allow-run-as-root"])
+                    .args(["--host", "a,b", "--oversubscribe", "--bind-to", "none"])
+                    .args(["-x", "UCX_TLS=tcp,self", "-x", "UCX_NET_DEVICES=eth0"])
+                    .args([
+                        "-x",
+                        "UCX_LOG_LEVEL=error",
+                        "-x",
+                        "SHMEM_SYMMETRIC_SIZE=64M",
+                    ])
+                    .args(["-n", "2"]);
+                told(launcher.arg(&self.peers_c).arg(Mode::Tcp.argument()))
+            }
+            Side::Ucx => ucx::over_tcp(),
+            Side::Libfabric => tcp::pair(&self.libfabric, 18601, told),
+            Side::Sockets => tcp::pair(&self.bin.join("sockets"), 18602, told),
+            Side::Nvshmem => bail!("NVSHMEM has no rows over TCP"),
         }
     }
 
@@ -159,7 +216,7 @@ fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
         // The barrier of 2 PEs belongs to this mode, and is measured both ways, too.
         Mode::Micro => vec![(mode, &HEAP), (mode, &HEAP), (Mode::Barrier, &BASIC)],
         // Two rows of the same side are compared.
-        Mode::Threads => vec![(mode, &HEAP)],
+        Mode::Threads | Mode::Tcp => vec![(mode, &HEAP)],
         Mode::Gups | Mode::Sort | Mode::First => vec![(mode, &HEAP), (mode, &HEAP)],
     }
 }
@@ -218,6 +275,7 @@ mod tests {
         Programs {
             peers_c: "their-peers-c".into(),
             oshrun: "their-oshrun".into(),
+            libfabric: "libfabric-peer".into(),
             capi: "capi".into(),
             bin: "bin".into(),
         }

@@ -142,16 +142,29 @@ impl fmt::Display for Results {
         let verdicts = judge(&self.samples, self.source, &self.groups);
         let cells: Vec<_> = verdicts.iter().map(Verdict::cells).collect();
         writeln!(f, "{}", markdown(Verdict::HEADINGS, &cells))?;
-        let sides = [Side::Oxshmem, Side::Oshmem, Side::Ucx];
+        let sides = [
+            Side::Oxshmem,
+            Side::Oshmem,
+            Side::Ucx,
+            Side::Libfabric,
+            Side::Sockets,
+        ];
         let medians = |row: &str| {
-            let [ours, oshmem, ucx] = sides.map(|side| {
+            let [ours, oshmem, ucx, libfabric, sockets] = sides.map(|side| {
                 let summary = self.samples.summary(side, row);
                 summary.map_or_else(String::new, |summary| shown(row, summary.median))
             });
-            [format!("`{row}`"), ours, oshmem, ucx]
+            [format!("`{row}`"), ours, oshmem, ucx, libfabric, sockets]
         };
         let cells: Vec<_> = self.samples.rows().into_iter().map(medians).collect();
-        let headings = ["row, medians", "oxshmem, or limit", "OSHMEM", "UCX"];
+        let headings = [
+            "row, medians",
+            "oxshmem, or limit",
+            "OSHMEM",
+            "UCX",
+            "libfabric",
+            "sockets",
+        ];
         write!(f, "{}", markdown(headings, &cells))
     }
 }
@@ -160,6 +173,7 @@ impl fmt::Display for Results {
 fn shown(row: &str, value: f64) -> String {
     match row.split('_').next() {
         Some("empty") => Time(1e9 * value).to_string(),
+        Some("calls") => format!("{value:.2} calls"),
         Some("pss" | "rss") => format!("{value:.2} MiB"),
         _ => Time(value).to_string(),
     }

@@ -1,4 +1,5 @@
-//! UCX's side: its own `ucx_perftest` over shared memory, as a serving process and a measuring one.
+//! UCX's side: its own `ucx_perftest` over shared memory or TCP, as a serving process and a
+//! measuring one.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -8,14 +9,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use oxshmem_benches::affinity;
-use oxshmem_benches::sizes::{BLOCKS, latency_blocks};
+use oxshmem_benches::sizes::{BLOCKS, TCP_BLOCKS, latency_blocks};
 
 use crate::command::{DEADLINE, number};
+use crate::tcp;
 
 /// The deadline for the server to listen.
 const START: Duration = Duration::from_secs(20);
 /// The duration of a row, about, in nanoseconds.
 const ROW_NS: usize = 40_000_000;
+/// The same over TCP.
+const TCP_ROW_NS: usize = 100_000_000;
+/// The port of the server over TCP.
+const TCP_PORT: u16 = 18603;
 
 /// One of its tests: a row, and a line of its batch file.
 struct Test {
@@ -53,7 +59,7 @@ fn tests() -> Vec<Test> {
 /// Measures every row.
 pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     let tests = tests();
-    let batch = Batch::of(&tests)?;
+    let batch = Batch::of(&tests, ROW_NS)?;
     // The listener is closed at once: the server takes the port next.
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())
@@ -74,27 +80,84 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     );
     let mut measure = perftest("timeout", &["-k", "5", DEADLINE], &batch, port, measuring);
     measure.args(["-v", "-f", "127.0.0.1"]);
+    let text = once_it_listens(&mut measure, || Ok(server.0.try_wait()?.is_some()))?;
+    let rows = tests.into_iter().map(|test| test.row);
+    rows.map(|row| figure(&text, &row).map(|ns| (row, ns)))
+        .collect()
+}
+
+/// The rows between the hosts a and b over TCP, whose operations take a thousand times as long.
+fn tcp_tests() -> Vec<Test> {
+    let test = |row: String, test, size, least| Test {
+        row,
+        test,
+        size,
+        takes: least + size,
+    };
+    let mut all = vec![
+        test("put8".into(), "ucp_put_bw", 8, 1000),
+        test("get8".into(), "ucp_get", 8, 20_000),
+        test("fetch_add8".into(), "ucp_fadd", 8, 20_000),
+        test("ping_pong".into(), "ucp_put_lat", 8, 20_000),
+    ];
+    for size in TCP_BLOCKS {
+        all.push(test(format!("put_{size}"), "ucp_put_bw", size, 5000));
+        all.push(test(format!("get_{size}"), "ucp_get", size, 20_000));
+        let row = format!("put_latency_{size}");
+        all.push(test(row, "ucp_put_lat", size, 20_000));
+    }
+    all
+}
+
+/// Measures every row between the hosts a and b over TCP.
+pub fn over_tcp() -> anyhow::Result<Vec<(String, f64)>> {
+    let tests = tcp_tests();
+    let batch = Batch::of(&tests, TCP_ROW_NS)?;
+    let perftest = |host: &str, cpu: usize| {
+        let mut command = perftest(
+            "on-host",
+            &[host, "timeout", "-k", "5", DEADLINE],
+            &batch,
+            TCP_PORT,
+            cpu,
+        );
+        command
+            .env("UCX_TLS", "tcp,self")
+            .env("UCX_NET_DEVICES", "eth0");
+        command
+    };
+    let mut server = tcp::Server::start(perftest("b", 1))?;
+    let mut measure = perftest("a", 0);
+    measure.args(["-v", "-f", "b"]);
+    let text = once_it_listens(&mut measure, || server.has_ended())?;
+    let rows = tests.into_iter().map(|test| test.row);
+    rows.map(|row| figure(&text, &row).map(|ns| (row, ns)))
+        .collect()
+}
+
+/// The output of a measuring process, whose server may not listen yet.
+fn once_it_listens(
+    measure: &mut Command,
+    mut has_ended: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<String> {
     let since = Instant::now();
-    let text = loop {
+    loop {
         let output = measure.output().context("starting ucx_perftest")?;
         // It prints its errors there, too.
         let told = String::from_utf8_lossy(&output.stdout);
         if output.status.success() {
-            break told.into_owned();
+            return Ok(told.into_owned());
         }
         let said = format!("{told}{}", String::from_utf8_lossy(&output.stderr));
         let waits = said.contains("refused") && since.elapsed() < START;
         ensure!(
-            waits && server.0.try_wait()?.is_none(),
+            waits && !has_ended()?,
             "{measure:?}: {}: {}",
             output.status,
             said.trim()
         );
         std::thread::sleep(Duration::from_millis(20));
-    };
-    let rows = tests.into_iter().map(|test| test.row);
-    rows.map(|row| figure(&text, &row).map(|ns| (row, ns)))
-        .collect()
+    }
 }
 
 /// The nanoseconds of an operation, from the messages per second in the last column.
@@ -126,13 +189,13 @@ fn perftest(by: &str, options: &[&str], batch: &Batch, port: u16, cpu: usize) ->
 struct Batch(PathBuf);
 
 impl Batch {
-    fn of(tests: &[Test]) -> anyhow::Result<Self> {
+    fn of(tests: &[Test], row_ns: usize) -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("peers-ucx-{}", std::process::id()));
         let mut file = std::fs::File::create_new(&path)
             .with_context(|| format!("making {}", path.display()))?;
         let batch = Batch(path);
         for test in tests {
-            let times = (ROW_NS / test.takes).max(10);
+            let times = (row_ns / test.takes).max(10);
             let Test {
                 row, test, size, ..
             } = test;
@@ -190,10 +253,12 @@ put8,0,0.000,0.000,0.000,0.00,0.00,0,0
 
     #[test]
     fn no_two_tests_have_one_name() {
-        let mut rows: Vec<String> = tests().into_iter().map(|test| test.row).collect();
-        let count = rows.len();
-        rows.sort();
-        rows.dedup();
-        assert_eq!(rows.len(), count);
+        for tests in [tests(), tcp_tests()] {
+            let mut rows: Vec<String> = tests.into_iter().map(|test| test.row).collect();
+            let count = rows.len();
+            rows.sort();
+            rows.dedup();
+            assert_eq!(rows.len(), count);
+        }
     }
 }
