@@ -91,9 +91,10 @@ impl Facts {
         )
     }
 
-    /// Whether a NIC places the data of writes in the target's memory, and the target's CPU has no part in it.
+    /// Whether a NIC places the data of writes in the target's memory, the target's CPU has no part in it, and a
+    /// completion at delivery means that. Over `verbs` the layer `ofi_rxm` says so, and asks its provider for less.
     pub(crate) fn is_placed_by_nic(&self) -> bool {
-        matches!(self.core_provider(), "cxi" | "verbs")
+        self.core_provider() == "cxi"
     }
 
     /// Whether its address is reached from its own host only.

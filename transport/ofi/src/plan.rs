@@ -283,6 +283,7 @@ mod tests {
             "net",
             "udp;ofi_rxd",
             "psm3",
+            "verbs;ofi_rxm",
             "opx",
             "efa",
             "shm",
