@@ -113,7 +113,7 @@ impl Faults {
 struct Memory {
     /// `SLOTS` blocks.
     blocks: Sym<u64>,
-    /// One flag for each block: the number of its round.
+    /// One flag for each block: the number of its round, or of the signals that it got.
     flags: Sym<u64>,
     /// The number of rounds whose flag has come.
     count: Sym<u64>,
@@ -292,7 +292,8 @@ fn write(
                 world.put_signal(place, &block, flag, round, SignalOp::Set, to)?;
             }
             Method::SignalAdd => {
-                world.put_signal(place, &block, memory.count, 1, SignalOp::Add, to)?;
+                // Two of these calls have no order, so each slot counts for itself.
+                world.put_signal(place, &block, flag, 1, SignalOp::Add, to)?;
             }
             Method::Get => {
                 world.put(place, &block, to)?;
@@ -322,6 +323,10 @@ fn read(
         let (place, flag) = memory.slot(round)?;
         match method {
             Method::Put | Method::SignalSet => world.wait_until(flag, Cmp::Ge, round)?,
+            Method::SignalAdd => {
+                let lap = (round - 1) / SLOTS as u64 + 1;
+                world.wait_until(flag, Cmp::Ge, lap)?;
+            }
             _ => world.wait_until(memory.count, Cmp::Ge, round)?,
         }
         world.read(&mut block, place)?;
