@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 5, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 6, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,7 +7,10 @@ use std::str::FromStr;
 
 use crate::outcome::{Outcome, ensure};
 
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
+
+/// A list of one queue pair: no others for long transfers.
+const ONE: u8 = 1;
 
 /// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
@@ -92,6 +95,13 @@ impl<'b> Unpacker<'b> {
         Ok(*taken)
     }
 
+    fn one_queue_pair(&mut self) -> Outcome<()> {
+        let [count] = self.take()?;
+        ensure(count == ONE, || {
+            format!("it is of {count} queue pairs, not of one")
+        })
+    }
+
     fn u32(&mut self) -> Outcome<u32> {
         self.take().map(u32::from_le_bytes)
     }
@@ -150,6 +160,7 @@ pub struct Endpoint {
 impl Endpoint {
     pub fn to_bytes(&self) -> Vec<u8> {
         Packer::new(b"OXve")
+            .with(&[ONE])
             .with(&self.from.to_le_bytes())
             .with(&self.to.to_le_bytes())
             .with(&self.nonce.to_le_bytes())
@@ -174,6 +185,7 @@ fn no_options(options: [u8; 12]) -> Outcome<()> {
 /// Unpacks what a lane says of its end.
 pub fn endpoint(bytes: &[u8]) -> Outcome<Endpoint> {
     let mut rest = Unpacker::new(b"OXve", bytes)?;
+    rest.one_queue_pair()?;
     let (from, to, nonce) = (rest.u32()?, rest.u32()?, rest.u64()?);
     let (queue_pair, sequence) = (rest.u32()?, rest.u32()?);
     let [_reads] = rest.take()?;
@@ -200,6 +212,7 @@ pub struct Answer {
 /// Unpacks what a domain answers to an endpoint.
 pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
     let mut from = Unpacker::new(b"OXvc", bytes)?;
+    from.one_queue_pair()?;
     let (_nonce, queue_pair, sequence) = (from.u64()?, from.u32()?, from.u32()?);
     let [_reads, _mtu, _, _] = from.take()?;
     let gids = from.gids()?;
@@ -221,6 +234,7 @@ pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
 /// The reply of the witness to a lane's endpoint, as oxshmem would give it.
 pub fn answer_to(endpoint: &Endpoint, queue_pair: u32, sequence: u32, gid: Gid) -> Vec<u8> {
     Packer::new(b"OXvc")
+        .with(&[ONE])
         .with(&endpoint.nonce.to_le_bytes())
         .with(&queue_pair.to_le_bytes())
         .with(&sequence.to_le_bytes())
