@@ -21,9 +21,6 @@ pub(crate) struct Facts {
     pub mode: u64,
     /// The orders that the initiator's side and the target's both keep.
     pub order: u64,
-    pub inject: usize,
-    pub sends: usize,
-    pub receives: usize,
     pub longest: u64,
     /// Whether a write can be completed on its delivery.
     pub delivers: bool,
@@ -176,9 +173,6 @@ pub(crate) mod tests {
             caps: mask(&set(&first("caps")), &caps),
             mode: 0,
             order: order.iter().fold(u64::MAX, |all, one| all & one),
-            inject: number("inject_size") as usize,
-            sends: number("size") as usize,
-            receives: number("size") as usize,
             longest: number("max_msg_size"),
             delivers: true,
             write_after_write: number("max_order_waw_size"),

@@ -43,9 +43,6 @@ impl State {
         body: Body,
         source: Source,
     ) -> Option<u64> {
-        if self.is_full(pe) {
-            return None;
-        }
         let address = self.address_of(pe)?;
         let numbered = body.is_numbered();
         let me = self.job.me.0;
@@ -301,9 +298,6 @@ impl State {
         if rest == 0 {
             return self.begin(of, 0);
         }
-        if self.is_full(of.pe) {
-            return Step::Blocked;
-        }
         let Some(address) = self.address_of(of.pe) else {
             return Step::Blocked;
         };
@@ -345,9 +339,6 @@ impl State {
         let rest = into.len as u64 - started;
         if rest == 0 {
             return self.begin(of, 0);
-        }
-        if self.is_full(of.pe) {
-            return Step::Blocked;
         }
         let Some(address) = self.address_of(of.pe) else {
             return Step::Blocked;

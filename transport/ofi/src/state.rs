@@ -223,8 +223,12 @@ impl State {
         }
     }
 
-    /// A PE's place in the address vector. None if it cannot be used, which its failure then says.
+    /// A PE's place in the address vector. None if the provider takes no more to it in this round, or it cannot be used,
+    /// which its failure then says.
     pub(crate) fn address_of(&mut self, pe: u32) -> Option<PeerAddress> {
+        if self.is_full(pe) {
+            return None;
+        }
         let peer = self.peers.get_mut(pe as usize)?;
         if let Some(address) = peer.address {
             return Some(address);
