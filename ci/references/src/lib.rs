@@ -2,6 +2,8 @@
 //! bindings of them. Empty without the feature `references`, whose build takes libraries and tools.
 
 #[cfg(feature = "references")]
+mod bindings;
+#[cfg(feature = "references")]
 mod libfabric;
 #[cfg(feature = "references")]
 mod verbs;

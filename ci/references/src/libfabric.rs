@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use bindgen::{EnumVariation, RustEdition, RustTarget};
+use anyhow::{Context, Result, ensure};
+
+use crate::bindings::builder;
 
 /// The file that [`libfabric`] makes.
 pub const FABRIC_CHECKED_IN: &str = concat!(
@@ -72,8 +73,7 @@ const HEADERS: &[&str] = &[
 /// A reason that keeps the headers from being found or read.
 pub fn libfabric() -> Result<String> {
     let folder = Path::new("/usr/include/rdma");
-    let target = RustTarget::stable(85, 0).map_err(|_| anyhow!("bindgen knows no Rust 1.85"))?;
-    let mut builder = bindgen::Builder::default();
+    let mut builder = builder(HEAD)?;
     for header in HEADERS {
         let header = folder.join(header);
         ensure!(
@@ -84,22 +84,8 @@ pub fn libfabric() -> Result<String> {
         builder = builder.header(header.to_string_lossy());
     }
     builder = builder
-        .rust_target(target)
-        .rust_edition(RustEdition::Edition2024)
-        .formatter(bindgen::Formatter::Prettyplease)
-        .raw_line(HEAD)
-        .disable_header_comment()
         .raw_line("use libc::iovec;")
         .blocklist_type("iovec")
-        .ctypes_prefix("std::ffi")
-        .layout_tests(false)
-        .default_enum_style(EnumVariation::ModuleConsts)
-        .prepend_enum_name(false)
-        .dynamic_library_name("Functions")
-        .dynamic_link_require_all(true)
-        .generate_comments(false)
-        .derive_debug(false)
-        .wrap_unsafe_ops(true)
         // The flags, which are macros and members of enums without names.
         .allowlist_var("FI_.*");
     for name in TYPES {

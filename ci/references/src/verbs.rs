@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use bindgen::{EnumVariation, RustEdition, RustTarget};
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::bindings::builder;
 
 /// The file that [`verbs`] makes.
 pub const CHECKED_IN: &str = concat!(
@@ -94,27 +95,12 @@ pub fn verbs() -> Result<String> {
     let include = headers()?;
     let header = include.join("infiniband/verbs.h");
     ensure!(header.exists(), "{} is not there", header.display());
-    let target = RustTarget::stable(85, 0).map_err(|_| anyhow!("bindgen knows no Rust 1.85"))?;
-    let mut builder = bindgen::Builder::default()
+    let mut builder = builder(HEAD)?
         .header(header.to_string_lossy())
         .clang_arg(format!("-I{}", include.display()))
-        .rust_target(target)
-        .rust_edition(RustEdition::Edition2024)
-        .formatter(bindgen::Formatter::Prettyplease)
-        .raw_line(HEAD)
-        .disable_header_comment()
         .raw_line("use libc::{pthread_cond_t, pthread_mutex_t};")
         // These differ between machines; so would assertions of what contains them.
-        .blocklist_type("pthread_.*|__pthread_.*|__atomic_wide_counter.*")
-        .ctypes_prefix("std::ffi")
-        .layout_tests(false)
-        .default_enum_style(EnumVariation::ModuleConsts)
-        .prepend_enum_name(false)
-        .dynamic_library_name("Functions")
-        .dynamic_link_require_all(true)
-        .generate_comments(false)
-        .derive_debug(false)
-        .wrap_unsafe_ops(true);
+        .blocklist_type("pthread_.*|__pthread_.*|__atomic_wide_counter.*");
     for name in TYPES {
         builder = builder.allowlist_type(name);
     }

@@ -12,6 +12,7 @@ use rdma_sys as theirs;
     clippy::undocumented_unsafe_blocks,
     dead_code,
     non_camel_case_types,
+    non_snake_case,
     non_upper_case_globals
 )]
 #[path = "../../../transport/verbs/src/ibv/sys.rs"]
