@@ -15,7 +15,7 @@ use oxshmem_benches::sizes::{BLOCKS, LARGEST, SMALL_BLOCKS, WINDOW, WORDS, laten
 use crate::together::Together;
 
 /// A page; both sides align their buffers to it.
-pub const PAGE: usize = 4096;
+const PAGE: usize = 4096;
 
 pub fn run(world: &World) -> anyhow::Result<()> {
     ensure!(
@@ -23,15 +23,10 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         "`peer micro` needs 2 PEs, not {}",
         world.n_pes()
     );
-    let words = world.alloc_aligned::<u64>(WORDS, PAGE)?;
-    let block = world.alloc_aligned::<u8>(LARGEST, PAGE)?;
-    let lines = world.alloc_aligned::<u64>(PAGE / 8, PAGE)?;
-    let (ping, pong, done) = (lines.at(0)?, lines.at(64)?, lines.at(128)?);
+    let objects = Objects::new(world, LARGEST)?;
+    let Objects { words, block, .. } = objects;
+    let (ping, pong, done) = objects.lines()?;
     let mut local = Buffer::new(LARGEST);
-    world.write(words, &[0; WORDS])?;
-    world.write(block, local.bytes())?;
-    world.write(lines, &[0; PAGE / 8])?;
-    world.barrier_all()?;
     if world.my_pe() == 0 {
         // First, since every quiet is a full fence once a pointer has been handed out.
         measure(vec![row("quiet_clean", |n| {
@@ -65,10 +60,42 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     }
     barrier(world, &together)?;
     together.free()?;
-    world.free(lines)?;
-    world.free(block)?;
-    world.free(words)?;
-    Ok(())
+    Ok(objects.free(world)?)
+}
+
+/// The objects of the measurements between two PEs.
+#[derive(Clone, Copy)]
+pub struct Objects {
+    pub words: Sym<u64>,
+    pub block: Sym<u8>,
+    lines: Sym<u64>,
+}
+
+impl Objects {
+    /// Objects with zeroed words, and a block of so many bytes with those of a [`Buffer`]. All PEs call this together.
+    pub fn new(world: &World, largest: usize) -> oxshmem::Result<Self> {
+        let objects = Objects {
+            words: world.alloc_aligned(WORDS, PAGE)?,
+            block: world.alloc_aligned(largest, PAGE)?,
+            lines: world.alloc_aligned(PAGE / 8, PAGE)?,
+        };
+        world.write(objects.words, &[0; WORDS])?;
+        world.write(objects.block, Buffer::new(largest).bytes())?;
+        world.write(objects.lines, &[0; PAGE / 8])?;
+        world.barrier_all()?;
+        Ok(objects)
+    }
+
+    /// Three words in cache lines of their own: ping, pong, and the end of PE 0's measurements.
+    pub fn lines(&self) -> oxshmem::Result<(Sym<u64>, Sym<u64>, Sym<u64>)> {
+        Ok((self.lines.at(0)?, self.lines.at(64)?, self.lines.at(128)?))
+    }
+
+    pub fn free(self, world: &World) -> oxshmem::Result<()> {
+        world.free(self.lines)?;
+        world.free(self.block)?;
+        world.free(self.words)
+    }
 }
 
 /// Private memory, on a page boundary as in `peers.c`.

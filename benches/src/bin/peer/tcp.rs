@@ -6,11 +6,11 @@ use std::hint::black_box;
 use anyhow::ensure;
 use oxshmem::{Cmp, Sym, World};
 use oxshmem_benches::batches::{measure, row, row_of};
-use oxshmem_benches::sizes::{LARGEST_TCP_BLOCK, TCP_BLOCKS, WINDOW, WORDS};
+use oxshmem_benches::sizes::{LARGEST_TCP_BLOCK, TCP_BLOCKS, WINDOW};
 
 use crate::calls;
 use crate::micro::{
-    Buffer, PAGE, barrier, fetch_add8, get8, p_ping_pong, put_nbi8_window, put_ping_pong,
+    Buffer, Objects, barrier, fetch_add8, get8, p_ping_pong, put_nbi8_window, put_ping_pong,
     put_quiet, put8,
 };
 use crate::together::Together;
@@ -22,15 +22,10 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         "`peer tcp` needs 2 PEs, not {}",
         world.n_pes()
     );
-    let words = world.alloc_aligned::<u64>(WORDS, PAGE)?;
-    let block = world.alloc_aligned::<u8>(LARGEST_TCP_BLOCK, PAGE)?;
-    let lines = world.alloc_aligned::<u64>(PAGE / 8, PAGE)?;
-    let (ping, pong, done) = (lines.at(0)?, lines.at(64)?, lines.at(128)?);
+    let objects = Objects::new(world, LARGEST_TCP_BLOCK)?;
+    let Objects { words, block, .. } = objects;
+    let (ping, pong, done) = objects.lines()?;
     let mut local = Buffer::new(LARGEST_TCP_BLOCK);
-    world.write(words, &[0; WORDS])?;
-    world.write(block, local.bytes())?;
-    world.write(lines, &[0; PAGE / 8])?;
-    world.barrier_all()?;
     if world.my_pe() == 0 {
         small(world, words)?;
         for size in TCP_BLOCKS {
@@ -60,10 +55,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     }
     barrier(world, &together)?;
     together.free()?;
-    world.free(lines)?;
-    world.free(block)?;
-    world.free(words)?;
-    Ok(())
+    Ok(objects.free(world)?)
 }
 
 /// Operations of 8 bytes.
