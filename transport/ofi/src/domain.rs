@@ -18,6 +18,7 @@ use crate::facts::{Facts, bits};
 use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
 use crate::limits::NAME;
+use crate::names;
 use crate::plan::{Plan, capabilities, explain};
 use crate::random::random;
 use crate::region::OwnRegion;
@@ -43,7 +44,7 @@ pub(crate) struct OfiDomain {
 impl OfiDomain {
     pub(crate) fn open(info: &Info, plan: Plan, job: Job) -> Result<OfiDomain> {
         let facts = info.facts().clone();
-        let endpoint = Endpoint::open(info)?;
+        let endpoint = Endpoint::open(info, job.size)?;
         let nonce = random()?;
         let address = Address {
             pe: job.me.0,
@@ -91,12 +92,15 @@ impl OfiDomain {
                 theirs.provider, ours.provider
             ));
         }
-        if theirs.format != ours.format || theirs.name.len() != ours.name.len() {
-            return Err(
-                "its address is of another kind than this PE's (IPv4 and IPv6?): name interfaces of one kind by \
-                 OXSHMEM_OFI_INTERFACE"
-                    .into(),
-            );
+        if theirs.format != ours.format {
+            return Err(format!(
+                "its address has another format than this PE's ({} and {}): name interfaces of one kind by \
+                 OXSHMEM_OFI_INTERFACE",
+                theirs.format, ours.format
+            ));
+        }
+        if let Some(why) = names::refusal(ours.format, &theirs.name, &ours.name) {
+            return Err(why.into());
         }
         let elsewhere = peer.pe != self.me && peer.host != self.shared.lock().job.host;
         if elsewhere && (theirs.is_local || ours.is_local) {
@@ -112,7 +116,9 @@ impl OfiDomain {
     fn learn(&self, theirs: &Address) {
         let mut state = self.shared.lock();
         if let Some(peer) = state.peer(theirs.pe).filter(|peer| peer.address.is_none()) {
-            peer.known = Some((theirs.name.clone(), theirs.nonce));
+            let ours = &self.address;
+            let name = names::localized(ours.format, &theirs.name, &ours.name);
+            peer.known = Some((name, theirs.nonce));
         }
     }
 

@@ -1,6 +1,8 @@
 //! The ends of operations, and everything that follows from them.
 
 use crate::fabric::endpoint::Event;
+use crate::fabric::fault::{Fault, is_loss};
+use crate::peer::Failure;
 use crate::receive::{News, Receiver};
 use crate::state::{EntryId, Flight, State};
 
@@ -47,13 +49,13 @@ impl State {
     /// The end of a slot's operation.
     fn end(&mut self, event: Event) {
         let slot = event.slot;
-        let why = event.error.map(|code| self.explain(code));
+        let why = event.fault.map(|fault| self.explain(fault));
         match self.take_flight(slot) {
             Flight::Idle => {}
             Flight::Receive => {
                 match why {
                     None => self.receive(event),
-                    Some(why) => tracing::debug!("a receive ended: {why}"),
+                    Some(why) => tracing::debug!("a receive ended: {}", why.why),
                 }
                 self.unlent.push(slot);
             }
@@ -88,21 +90,25 @@ impl State {
         }
     }
 
-    fn explain(&self, code: i32) -> String {
+    fn explain(&self, fault: Fault) -> Failure {
         let endpoint = self.endpoint.as_ref();
-        endpoint.map_or_else(
-            || format!("error {code}"),
-            |endpoint| endpoint.library().explain(code),
-        )
+        let why = endpoint.map_or_else(
+            || format!("error {}", fault.code),
+            |endpoint| endpoint.explain(fault),
+        );
+        Failure {
+            is_loss: is_loss(fault.code),
+            why,
+        }
     }
 
-    fn ended_with(&mut self, pe: u32, why: Option<String>) {
+    fn ended_with(&mut self, pe: u32, why: Option<Failure>) {
         if let Some(why) = why {
             self.fail_peer(pe, why);
         }
     }
 
-    fn part_ended(&mut self, of: EntryId, why: Option<String>) {
+    fn part_ended(&mut self, of: EntryId, why: Option<Failure>) {
         if why.is_some() {
             return self.ended_with(of.pe, why);
         }
@@ -141,12 +147,36 @@ impl State {
                 self.owe(pe);
             }
             News::Ended(pe) => {
-                self.fail_peer(pe, "it says that the connection has failed".into());
+                let why = "it has said that the connection failed on its side";
+                self.fail_peer(pe, Failure::other(why));
+            }
+            News::Misplaced { pe, region } => {
+                if let Some(peer) = self.peer(pe) {
+                    peer.owes_refusal = true;
+                }
+                self.owe(pe);
+                tracing::debug!("ofi: PE {pe} put outside of region {region}");
+            }
+            News::PutRefused { pe, region } => {
+                let why = format!(
+                    "it has refused a put, as its region {region} has no such bytes registered (M35: an object that was freed?)"
+                );
+                self.fail_peer(pe, Failure::other(why));
             }
             News::Nothing => {}
-            News::Strange => {
-                tracing::warn!("ofi: a message of {len} bytes was ignored: it makes no sense here")
-            }
+            News::Strange => self.count_strange(len),
+        }
+    }
+
+    /// Counts a message that makes no sense. Strangers can send any number of these, so that a part of them is logged: the
+    /// first, and each after as many again.
+    fn count_strange(&mut self, len: usize) {
+        self.strange += 1;
+        let count = self.strange;
+        if count.is_power_of_two() {
+            tracing::warn!(
+                "ofi: a message of {len} bytes was ignored: it makes no sense here ({count} such so far)"
+            );
         }
     }
 

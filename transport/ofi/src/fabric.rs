@@ -5,6 +5,7 @@
 //! holds a lock. Only sleeping on the descriptor of a completion queue is free of it.
 
 pub(crate) mod endpoint;
+pub(crate) mod fault;
 pub(crate) mod info;
 pub(crate) mod library;
 pub(crate) mod memory;

@@ -94,6 +94,24 @@ impl Facts {
         self.core_provider() == "cxi"
     }
 
+    /// The reason why its writes may split a word of 8 bytes, or be completed before they are delivered; none if nothing
+    /// is known against them.
+    pub(crate) fn splits_words(&self) -> Option<String> {
+        let core = self.core_provider();
+        let in_software = self.uses_sockets() || matches!(core, "shm" | "sm2" | "lnx");
+        if in_software {
+            return Some(format!("{core} copies data in software, and splits words"));
+        }
+        // The layer says that it delivers, and does not ask its provider for that.
+        let layered = self.provider != core;
+        layered.then(|| {
+            format!(
+                "{} does not say when {core} has placed a word",
+                self.provider
+            )
+        })
+    }
+
     /// Whether its address is reached from its own host only.
     pub(crate) fn is_on_this_host_only(&self) -> bool {
         self.core_provider() == "shm" || self.address.is_some_and(|address| address.is_loopback())

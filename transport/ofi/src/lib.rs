@@ -34,8 +34,9 @@
 //!
 //! # Failure
 //!
-//! An operation that the provider ends with an error ends the connection with its PE: that is lost if it was ever
-//! heard. A lane waits for transfers in place that it has given up, for 3 seconds; then the endpoint is closed, which
+//! An operation that the provider ends with an error ends the connection with its PE. That PE is lost if it was heard
+//! before and the error says that the connection broke; else the error has the provider's reason. A put to memory that its
+//! PE has not registered ends the connection, too: it is never acknowledged. A lane waits for transfers in place that it has given up, for 3 seconds; then the endpoint is closed, which
 //! ends them and every lane.
 
 mod bytes;
@@ -49,6 +50,7 @@ mod lane;
 mod lane_state;
 mod limits;
 mod message;
+mod names;
 mod peer;
 mod plan;
 mod probe;

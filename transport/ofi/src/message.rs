@@ -33,6 +33,8 @@ pub(crate) enum Body {
     },
     /// The answer to a message of a PE whose connection has failed on this side.
     Ended,
+    /// The answer to a put that leaves the registered memory of this side: the put, and all behind it, are not served.
+    Refused { region: u32 },
 }
 
 /// The update of a signal word.
@@ -98,6 +100,7 @@ impl Head {
                 number,
             } => (6, [region.into(), offset, value, number, 0]),
             Body::Ended => (7, [0; 5]),
+            Body::Refused { region } => (8, [region.into(), 0, 0, 0, 0]),
         };
         let first = u64::from(MAGIC) | kind << 16 | u64::from(self.pe) << 32;
         let head = [first, self.nonce, self.number, self.lane];
@@ -148,6 +151,9 @@ impl Head {
                 number: fourth,
             },
             7 => Body::Ended,
+            8 => Body::Refused {
+                region: region(first)?,
+            },
             _ => return None,
         };
         let head = Head {
@@ -193,7 +199,8 @@ mod tests {
         });
         let served = any::<u64>().prop_map(|served| Body::Acknowledge { served });
         let plain = prop_oneof![Just(Body::Message), Just(Body::Ping), Just(Body::Ended)];
-        prop_oneof![put, reply, served, plain]
+        let refused = any::<u32>().prop_map(|region| Body::Refused { region });
+        prop_oneof![put, reply, served, plain, refused]
     }
 
     proptest! {
@@ -227,7 +234,7 @@ mod tests {
         }
         .write(&mut bytes);
         assert!(Head::read(&bytes[..HEAD - 1]).is_none());
-        bytes[2] = 8;
+        bytes[2] = 9;
         assert!(Head::read(&bytes).is_none());
     }
 }

@@ -6,15 +6,35 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Error, Pe, Reply};
 
 use crate::fabric::endpoint::PeerAddress;
+use crate::fabric::fault::{code_of, is_loss};
 use crate::limits::NAME;
 use crate::wire::Key;
 
 /// The failure of the connection with a PE.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// Whether the PE had ever sent anything: then it was there, and is lost now.
-    pub was_heard: bool,
+    /// Whether the connection broke, as it does when a PE dies. A PE that was never heard is not lost by that.
+    pub is_loss: bool,
+    /// The provider's reason, in words.
     pub why: String,
+}
+
+impl Failure {
+    /// The failure of an operation that the provider did not take.
+    pub(crate) fn of(error: &Error) -> Failure {
+        Failure {
+            is_loss: code_of(error).is_some_and(is_loss),
+            why: error.to_string(),
+        }
+    }
+
+    /// A failure that is no sign of the PE's death.
+    pub(crate) fn other(why: impl Into<String>) -> Failure {
+        Failure {
+            is_loss: false,
+            why: why.into(),
+        }
+    }
 }
 
 /// A message that came before those that it has to follow.
@@ -39,6 +59,10 @@ pub(crate) struct PeerState {
     pub owes_acknowledgement: bool,
     /// Whether it is owed the news that the connection with it has failed here.
     pub owes_end: bool,
+    /// The region of this side that a put of it named wrongly: nothing more of it is served.
+    pub refused: Option<u32>,
+    /// Whether it is owed that news.
+    pub owes_refusal: bool,
     /// Whether the provider has ever taken an operation to it.
     pub was_reached: bool,
     /// The first time that the provider took no operation to it, since it last took one.
@@ -92,7 +116,7 @@ impl PeerState {
             });
         }
         let failure = self.failure.as_ref()?;
-        Some(match failure.was_heard {
+        Some(match failure.is_loss {
             true => Error::PeerLost {
                 transport: NAME,
                 pe,

@@ -70,12 +70,17 @@ pub(crate) fn plan(facts: &Facts, puts: Puts) -> Result<Plan, String> {
         return Err("it wants a prefix before each message, which this transport has not".into());
     }
     let (puts, why) = match puts {
-        Puts::Rma if !facts.delivers => {
+        Puts::Rma if let Some(why) = facts.splits_words() => {
+            return Err(format!(
+                "OXSHMEM_OFI_PUTS=rma: {why}, so a PE that waits for a word may see a part of it; leave it at auto"
+            ));
+        }
+        Puts::Rma | Puts::SplitRma if !facts.delivers => {
             return Err(
                 "it does not say when a write is delivered (FI_DELIVERY_COMPLETE), which OXSHMEM_OFI_PUTS=rma needs".into(),
             );
         }
-        Puts::Rma => (PutPath::Rma, "OXSHMEM_OFI_PUTS says so"),
+        Puts::Rma | Puts::SplitRma => (PutPath::Rma, "OXSHMEM_OFI_PUTS says so"),
         Puts::Messages => (PutPath::Messages, "OXSHMEM_OFI_PUTS says so"),
         Puts::Auto if facts.is_placed_by_nic() && !facts.delivers => (
             PutPath::Messages,
@@ -259,7 +264,7 @@ mod tests {
 
     #[test]
     fn m17_writes_have_only_the_order_that_holds_for_data_of_every_size() {
-        let rma = |facts: &Facts| plan(facts, Puts::Rma).unwrap().guarantees;
+        let rma = |facts: &Facts| plan(facts, Puts::SplitRma).unwrap().guarantees;
         assert!(rma(&tcp()).put_put && rma(&tcp()).put_get);
         // Its order holds for writes of no bytes: there is none.
         assert!(!rma(&cxi()).put_put);
@@ -294,6 +299,31 @@ mod tests {
                 ..tcp()
             };
             assert_eq!(path(&facts), PutPath::Messages, "{provider}");
+        }
+    }
+
+    #[test]
+    fn m23_writes_are_refused_by_name_where_software_may_split_a_word() {
+        for provider in [
+            "tcp;ofi_rxm",
+            "tcp",
+            "net",
+            "udp;ofi_rxd",
+            "sockets",
+            "shm",
+            "sm2",
+            "verbs;ofi_rxm",
+        ] {
+            let facts = Facts {
+                provider: provider.into(),
+                ..tcp()
+            };
+            let why = plan(&facts, Puts::Rma).unwrap_err();
+            let named = why.contains("OXSHMEM_OFI_PUTS=rma") && why.contains("auto");
+            assert!(named && why.contains(facts.core_provider()), "{why}");
+        }
+        for facts in [cxi(), efa()] {
+            assert_eq!(plan(&facts, Puts::Rma).unwrap().puts, PutPath::Rma);
         }
     }
 

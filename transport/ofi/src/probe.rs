@@ -219,8 +219,15 @@ fn networks(facts: &Facts) -> Vec<Network> {
     let Some(address) = facts.address else {
         return vec![certain(provider.clone())];
     };
+    // All links have the same subnet of such addresses.
+    if is_link_local(address) {
+        return vec![Network {
+            name: format!("{provider} {}", facts.fabric),
+            uncertain: true,
+        }];
+    }
     let mut networks = vec![certain(format!("{provider} {}", facts.fabric))];
-    if !facts.is_on_this_host_only() && !is_link_local(address) {
+    if !facts.is_on_this_host_only() {
         let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
         networks.push(Network {
             name: format!("{provider} over {family}"),
@@ -317,6 +324,17 @@ mod tests {
                 ("tcp;ofi_rxm over IPv4", true)
             ]
         );
+    }
+
+    #[test]
+    fn addresses_of_one_link_join_hosts_perhaps_as_every_link_has_the_same() {
+        let facts = Facts {
+            fabric: "fe80::/64".into(),
+            address: "fe80::1".parse().ok(),
+            ..tcp()
+        };
+        let networks = device(&facts).networks;
+        assert!(networks.len() == 1 && networks[0].uncertain, "{networks:?}");
     }
 
     #[test]

@@ -63,6 +63,10 @@ pub(crate) enum News {
     Refused(u32),
     /// The connection has failed on a PE's side.
     Ended(u32),
+    /// A PE has put to memory that this side has not registered: it is owed that news.
+    Misplaced { pe: u32, region: u32 },
+    /// The same of this side's put, on a PE's side.
+    PutRefused { pe: u32, region: u32 },
     /// None.
     Nothing,
     /// The message makes no sense, or was not meant for this domain.
@@ -91,6 +95,10 @@ impl Receiver<'_> {
         }
         match head.body {
             Body::Ended => News::Ended(head.pe),
+            Body::Refused { region } => News::PutRefused {
+                pe: head.pe,
+                region,
+            },
             Body::Acknowledge { served } => {
                 peer.served = peer.served.max(served.min(peer.sent));
                 News::Served(head.pe)
@@ -110,6 +118,10 @@ impl Receiver<'_> {
                     false => News::Strange,
                 }
             }
+            _ if let Some(region) = peer.refused => News::Misplaced {
+                pe: head.pe,
+                region,
+            },
             _ if head.number == peer.received + 1 => self.serve_from(head, data),
             _ if head.number > peer.received && peer.early.len() < EARLY => {
                 peer.early.insert(head.number, message.to_vec());
@@ -119,43 +131,45 @@ impl Receiver<'_> {
         }
     }
 
-    /// Serves the next numbered message of a PE, and those behind it that are here.
+    /// Serves the next numbered message of a PE, and those behind it that are here, up to one that it refuses.
     fn serve_from(&mut self, head: Head, data: &[u8]) -> News {
-        let mut sound = self.serve(&head, data);
-        let from = head.pe as usize;
-        while let Some(peer) = self.peers.get_mut(from) {
+        let pe = head.pe;
+        let mut served = self.serve(&head, data);
+        while let Some(peer) = self.peers.get_mut(pe as usize) {
+            if let Err(region) = served {
+                // Not received: it is never acknowledged.
+                peer.refused = Some(region);
+                return News::Misplaced { pe, region };
+            }
             peer.received += 1;
             let next = peer.received + 1;
             let Some(message) = peer.early.remove(&next) else {
                 break;
             };
             if let Some((head, data)) = Head::read(&message) {
-                sound &= self.serve(&head, data);
+                served = self.serve(&head, data);
             }
         }
-        if !sound {
-            tracing::warn!(
-                "ofi: PE {} named memory that this PE has not registered",
-                head.pe
-            );
-        }
-        // The sender waits for it, sound or not.
-        News::Owed(head.pe)
+        News::Owed(pe)
     }
 
-    fn serve(&mut self, head: &Head, data: &[u8]) -> bool {
+    /// Serves one message. `Err` has the region that it names wrongly; nothing is done then.
+    fn serve(&mut self, head: &Head, data: &[u8]) -> Result<(), u32> {
         match head.body {
             Body::Put {
                 region,
                 offset,
                 signal,
-            } => self.regions.put((region, offset), data, signal),
+            } => match self.regions.put((region, offset), data, signal) {
+                true => Ok(()),
+                false => Err(region),
+            },
             Body::Message => {
                 let mail = Mail::new(Pe(head.pe), head.lane, data);
                 self.inbox.push_back(mail);
-                true
+                Ok(())
             }
-            _ => true,
+            _ => Ok(()),
         }
     }
 }
@@ -229,7 +243,7 @@ mod tests {
         let mut side = Side::new();
         assert_eq!(side.receive(7, 0, Body::Ended, &[]), News::Ended(1));
         side.peers[1].failure = Some(crate::peer::Failure {
-            was_heard: true,
+            is_loss: true,
             why: "it ended".into(),
         });
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Refused(1));
@@ -255,16 +269,24 @@ mod tests {
     }
 
     #[test]
-    fn m35_a_put_outside_of_every_region_changes_nothing_and_holds_up_nobody() {
+    fn m35_a_put_outside_of_every_region_is_refused_with_all_behind_it_and_never_acknowledged() {
         let mut side = Side::new();
         let body = Body::Put {
-            region: 0,
+            region: 5,
             offset: 0,
             signal: None,
         };
-        assert_eq!(side.receive(7, 1, body, &[1]), News::Owed(1));
-        assert_eq!(side.receive(7, 2, Body::Message, &[]), News::Owed(1));
+        let refused = News::Misplaced { pe: 1, region: 5 };
+        assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Owed(1));
+        // One that came too early is refused in its turn.
+        assert_eq!(side.receive(7, 3, body, &[1]), News::Owed(1));
+        assert_eq!(side.receive(7, 2, Body::Ping, &[]), refused);
+        assert_eq!(side.receive(7, 4, Body::Message, &[]), refused);
         assert_eq!((side.peers[1].received, side.inbox.len()), (2, 1));
+        // The answer is for whoever put, and answers itself with nothing.
+        let answer = Body::Refused { region: 5 };
+        let told = News::PutRefused { pe: 1, region: 5 };
+        assert_eq!(side.receive(7, 0, answer, &[]), told);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::fabric::endpoint::{LocalPlace, RemotePlace};
 use crate::fabric::slots::{BUFFER, SlotId};
 use crate::limits::{INLINE, WINDOW};
 use crate::message::{Body, HEAD, Head};
+use crate::peer::Failure;
 use crate::plan::PutPath;
 use crate::state::{EntryId, Flight, State};
 
@@ -85,7 +86,7 @@ impl State {
             }
             Err(error) => {
                 self.free_slot(pe, slot);
-                self.fail_peer(pe, error.to_string());
+                self.fail_peer(pe, Failure::of(&error));
                 None
             }
         }
@@ -110,6 +111,16 @@ impl State {
     fn pay_one(&mut self, pe: u32) -> bool {
         if self.peer(pe).is_some_and(|peer| peer.owes_end) {
             return self.pay_end(pe);
+        }
+        let refused = self.peer(pe).filter(|peer| peer.owes_refusal);
+        if let Some(region) = refused.and_then(|peer| peer.refused) {
+            // SAFETY: there is no data.
+            if unsafe { self.send_message(pe, 0, Body::Refused { region }, NOTHING) }.is_none() {
+                return self.has_no_debt(pe);
+            }
+            if let Some(peer) = self.peer(pe) {
+                peer.owes_refusal = false;
+            }
         }
         while let Some((lane, reply)) = self.peer(pe).and_then(|peer| peer.replies.front().copied())
         {
@@ -408,7 +419,7 @@ impl State {
                 false => self.free_slot(of.pe, slot),
             }
             match taken {
-                Err(error) => self.fail_peer(of.pe, error.to_string()),
+                Err(error) => self.fail_peer(of.pe, Failure::of(&error)),
                 Ok(_) => self.took(of.pe, false),
             }
             return Step::Blocked;

@@ -30,14 +30,14 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         INTERFACE,
         "all of a fabric's NICs; of ordinary networks that of OXSHMEM_HOST_ADDRESS",
-        "the interfaces that may be used, by name or by their address: eth1, 10.1.0.0/16, fd00::/8; a provider over TCP or UDP uses only \
+        "the interfaces that may be used, by name or by their address: eth1, 10.1.0.0/16, fd00::/8, fe80::/10, fe80::1%eth1; a provider over TCP or UDP uses only \
          interfaces named here, or the one by which oxshmem run --hosts joined the hosts (names, prefixes)",
     ),
     variable(
         PUTS,
         "auto: rma where a NIC places data in memory, else messages",
-        "whether puts are messages that the target's CPU copies, each word whole (messages), or writes of the provider (rma): a PE that waits for a \
-         word may see a part of it where the provider copies byte by byte",
+        "whether puts are messages that the target's CPU copies, each word whole (messages), or writes of the provider (rma), which is refused where \
+         software copies them byte by byte",
     ),
 ];
 
@@ -46,8 +46,10 @@ pub const VARIABLES: &[Variable] = &[
 pub enum Puts {
     /// As fits the provider.
     Auto,
-    /// Writes of the provider.
+    /// Writes of the provider; refused where these may split words.
     Rma,
+    /// Writes of the provider, whatever it does to words: for tests of one process. No variable gives this.
+    SplitRma,
     /// Messages that the target's CPU copies.
     Messages,
 }
@@ -59,6 +61,8 @@ pub enum Interface {
     Name(String),
     /// The network that its address is in, and the length of the prefix in bits.
     Network(IpAddr, u8),
+    /// The same of one interface alone, by its name: a network of addresses that each link has.
+    Scoped(IpAddr, u8, String),
 }
 
 /// The settings; none where the default depends on the provider.
@@ -176,6 +180,10 @@ impl Interface {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
+        let (address, scope) = match address.split_once('%') {
+            Some((address, scope)) => (address, Some(scope)),
+            None => (address, None),
+        };
         let Ok(ip) = address.parse::<IpAddr>() else {
             return match bits {
                 None => Ok(Interface::Name(text.into())),
@@ -186,24 +194,38 @@ impl Interface {
         };
         let most = if ip.is_ipv4() { 32 } else { 128 };
         match bits.map_or(Ok(most), str::parse) {
-            Ok(bits) if bits <= most => Ok(Interface::Network(ip, bits)),
+            Ok(bits) if bits <= most => match scope {
+                None => Ok(Interface::Network(ip, bits)),
+                Some(scope) if !scope.is_empty() && scope.parse::<u32>().is_err() => {
+                    Ok(Interface::Scoped(ip, bits, scope.into()))
+                }
+                Some(_) => Err(format!(
+                    "{text:?} has no name of an interface behind %: write it as fe80::1%eth1"
+                )),
+            },
             _ => Err(format!("a prefix of {ip} has 0 to {most} bits: {text:?}")),
         }
     }
 
     /// Whether it names an interface.
     pub(crate) fn includes(&self, names: &[&str], address: Option<IpAddr>) -> bool {
-        match (self, address) {
-            (Interface::Name(name), _) => names.contains(&name.as_str()),
-            (Interface::Network(IpAddr::V4(network), bits), Some(IpAddr::V4(ip))) => {
+        let within = |network: &IpAddr, bits: &u8| match (network, address) {
+            (IpAddr::V4(network), Some(IpAddr::V4(ip))) => {
                 let differ = network.to_bits() ^ ip.to_bits();
                 differ.leading_zeros() >= u32::from(*bits)
             }
-            (Interface::Network(IpAddr::V6(network), bits), Some(IpAddr::V6(ip))) => {
+            (IpAddr::V6(network), Some(IpAddr::V6(ip))) => {
                 let differ = network.to_bits() ^ ip.to_bits();
                 differ.leading_zeros() >= u32::from(*bits)
             }
             _ => false,
+        };
+        match self {
+            Interface::Name(name) => names.contains(&name.as_str()),
+            Interface::Network(network, bits) => within(network, bits),
+            Interface::Scoped(network, bits, scope) => {
+                names.contains(&scope.as_str()) && within(network, bits)
+            }
         }
     }
 }
@@ -213,6 +235,7 @@ impl fmt::Display for Interface {
         match self {
             Interface::Name(name) => f.write_str(name),
             Interface::Network(ip, bits) => write!(f, "{ip}/{bits}"),
+            Interface::Scoped(ip, bits, scope) => write!(f, "{ip}%{scope}/{bits}"),
         }
     }
 }
@@ -268,6 +291,13 @@ mod tests {
         assert!(!one("0.0.0.0/0").includes(&["eth0"], ip("fd00::1")));
         assert!(one("fd00::/8").includes(&["eth0"], ip("fd00::1")));
         assert!(!one("10.1.0.0/16").includes(&["eth0"], None));
+        // A link-local address is named with its interface, as ip and ssh write it.
+        let local = one("fe80::1%eth1");
+        assert_eq!(local.to_string(), "fe80::1%eth1/128");
+        assert!(local.includes(&["eth1"], ip("fe80::1")));
+        assert!(!local.includes(&["eth0"], ip("fe80::1")));
+        assert!(!local.includes(&["eth1"], ip("fe80::2")));
+        assert!(one("fe80::%eth1/10").includes(&["eth1"], ip("fe80::2")));
     }
 
     #[test]
@@ -276,6 +306,8 @@ mod tests {
             (PUTS, "write", "auto, rma or messages"),
             (INTERFACE, "10.1.0.0/33", "0 to 32 bits"),
             (INTERFACE, "eth0/16", "is no address"),
+            (INTERFACE, "fe80::1%", "fe80::1%eth1"),
+            (INTERFACE, "fe80::1%3", "fe80::1%eth1"),
             (INTERFACE, "eth0,,eth1", "is empty"),
             (PROVIDER, "tcp,", "is empty"),
         ] {

@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub free_bare: Vec<SlotId>,
     /// Slots that should receive, and that the provider had no room for.
     pub unlent: Vec<SlotId>,
+    /// Messages that made no sense.
+    pub strange: u64,
     // Registrations end before the endpoint.
     pub regions: OwnRegions,
     pub locals: BTreeMap<u64, MemoryRegion>,
@@ -118,6 +120,7 @@ impl State {
             free: numbered(0, SENDS),
             unlent: numbered(SENDS, RECEIVES),
             free_bare: numbered(SENDS + RECEIVES, BARE),
+            strange: 0,
             regions: OwnRegions::default(),
             locals: BTreeMap::new(),
             next_local: 1,
@@ -205,7 +208,7 @@ impl State {
             return peer.reached();
         }
         if let Some(why) = peer.refused(round, Instant::now()) {
-            self.fail_peer(pe, why);
+            self.fail_peer(pe, Failure::other(why));
         }
     }
 
@@ -240,7 +243,7 @@ impl State {
                 Some(address)
             }
             Err(error) => {
-                self.fail_peer(pe, error.to_string());
+                self.fail_peer(pe, Failure::of(&error));
                 None
             }
         }
@@ -294,7 +297,7 @@ impl State {
     }
 
     /// The connection with a PE has failed. Lanes with operations to it report that.
-    pub(crate) fn fail_peer(&mut self, pe: u32, why: String) {
+    pub(crate) fn fail_peer(&mut self, pe: u32, failure: Failure) {
         let Some(peer) = self
             .peers
             .get_mut(pe as usize)
@@ -302,10 +305,10 @@ impl State {
         else {
             return;
         };
-        tracing::debug!("the connection with PE {pe} failed: {why}");
+        tracing::info!("ofi: the connection with PE {pe} failed: {}", failure.why);
         peer.failure = Some(Failure {
-            was_heard: peer.was_heard,
-            why,
+            is_loss: failure.is_loss && peer.was_heard,
+            ..failure
         });
         // A lane without operations to it is not told: a PE that has left in order may fail, too.
         for lane in self.lanes.values_mut() {

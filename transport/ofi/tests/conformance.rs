@@ -45,12 +45,12 @@ fn tcp_passes_the_conformance_suite() {
 #[ignore = "any provider of this machine that reaches lo"]
 fn another_provider_passes_the_conformance_suite() {
     let provider = std::env::var("OFI_PROVIDER").unwrap();
-    for puts in [Puts::Messages, Puts::Rma] {
+    for puts in [Puts::Messages, Puts::SplitRma] {
         passes(&provider, puts);
     }
 }
 
 #[test]
 fn tcp_passes_the_conformance_suite_with_writes_of_the_provider() {
-    passes("tcp", Puts::Rma);
+    passes("tcp", Puts::SplitRma);
 }

@@ -1,14 +1,14 @@
 //! An endpoint without connections, with its address vector and its completion queue.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
 
+use super::fault::Fault;
 use super::info::Info;
-use super::library::Library;
 use super::memory::{MemoryRegion, Registration};
 use super::open::{OpenDomain, close};
 use super::queue::{MISSING, check, open_queue};
@@ -48,8 +48,8 @@ pub(crate) struct Event {
     pub slot: SlotId,
     /// Bytes received.
     pub len: usize,
-    /// The provider's error number, if it failed.
-    pub error: Option<i32>,
+    /// The provider's error, if it failed.
+    pub fault: Option<Fault>,
 }
 
 /// Whether the provider has taken an operation; if not, it has no room for it now.
@@ -72,8 +72,8 @@ pub(crate) struct Endpoint {
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
-    /// Opens an endpoint, enabled.
-    pub(crate) fn open(info: &Info) -> Result<Endpoint> {
+    /// Opens an endpoint for a job of this many PEs, enabled.
+    pub(crate) fn open(info: &Info, pes: u32) -> Result<Endpoint> {
         let domain = OpenDomain::open(info)?;
         let library = domain.library();
         let (cq, wait) = open_queue(&domain, 2 * (SENDS + RECEIVES + BARE))?;
@@ -91,6 +91,7 @@ impl Endpoint {
         // SAFETY: zero is a value of every field.
         let mut attributes: sys::fi_av_attr = unsafe { std::mem::zeroed() };
         attributes.type_ = sys::fi_av_type::FI_AV_TABLE;
+        attributes.count = pes as usize;
         // SAFETY: the domain is open; the attributes live during the call.
         let code = unsafe {
             let ops = (*open).ops;
@@ -162,11 +163,11 @@ impl Endpoint {
         Ok(bytes)
     }
 
-    /// Adds a peer's address, which has the same format as this side's.
+    /// Adds a peer's address of this side's format, which `names::refusal` has let pass.
     pub(crate) fn insert(&mut self, name: &[u8]) -> Result<PeerAddress> {
         let mut address = u64::MAX;
-        // SAFETY: the vector is open. `name` has this side's length, which the caller has checked, and so all bytes of
-        // an address of this format.
+        // SAFETY: the vector is open. `name` has all bytes of an address of this format: this side's length, or a zero
+        // byte at the end of a string.
         let count = unsafe {
             let at = name.as_ptr().cast();
             let insert = (*(*self.av).ops).insert;
@@ -435,7 +436,11 @@ impl Endpoint {
                     let code = -(error.err as isize);
                     return Err(self.domain.library().failed("the endpoint", code));
                 }
-                self.end(error.op_context, error.len, Some(error.err), events);
+                let fault = Fault {
+                    code: error.err,
+                    of_provider: error.prov_errno,
+                };
+                self.end(error.op_context, error.len, Some(fault), events);
                 Ok(())
             }
             again if again == -(sys::FI_EAGAIN as isize) => Ok(()),
@@ -447,12 +452,12 @@ impl Endpoint {
         &mut self,
         context: *mut c_void,
         len: usize,
-        error: Option<i32>,
+        fault: Option<Fault>,
         events: &mut Vec<Event>,
     ) {
         if let Some(slot) = self.slots.of_context(context) {
             self.slots.set_busy(slot, false);
-            events.push(Event { slot, len, error });
+            events.push(Event { slot, len, fault });
         }
     }
 
@@ -477,8 +482,25 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn library(&self) -> &'static Library {
-        self.domain.library()
+    /// An error in words, with the provider's own where it has some.
+    pub(crate) fn explain(&self, fault: Fault) -> String {
+        let general = self.domain.library().explain(fault.code);
+        let mut room = [0_u8; 128];
+        // SAFETY: the queue is open; the provider may write its words to the room.
+        let text = unsafe {
+            let strerror = (*(*self.cq).ops).strerror;
+            let (at, len) = (room.as_mut_ptr().cast(), room.len());
+            strerror.map(|f| f(self.cq, fault.of_provider, std::ptr::null(), at, len))
+        };
+        let Some(text) = text.filter(|text| fault.of_provider != 0 && !text.is_null()) else {
+            return general;
+        };
+        // SAFETY: a C string, static or in the room.
+        let own = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        match general.starts_with(&*own) {
+            true => general,
+            false => format!("{general}; the provider says: {own}"),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use oxshmem_transport::{Error, Result};
 
+use super::fault::Code;
 use super::sys::Functions;
 use crate::limits::{API, NAME};
 
@@ -94,7 +95,10 @@ impl Library {
         Error::Os {
             transport: NAME,
             call: call.into(),
-            source: std::io::Error::other(self.explain(code)),
+            source: std::io::Error::other(Code {
+                code,
+                words: self.explain(code),
+            }),
         }
     }
 }
