@@ -103,6 +103,12 @@ pub unsafe trait Transport: Send + Sync + fmt::Debug {
 
     /// Opens a domain for one PE.
     fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>>;
+
+    /// The setting by which a user says whether the devices of an [uncertain](Network::uncertain) network reach each other,
+    /// as `on` or `off`. None if there is no such setting.
+    fn network_setting(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// One PE's opened transport.

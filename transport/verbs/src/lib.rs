@@ -189,4 +189,8 @@ unsafe impl Transport for Verbs {
         let domain = domain::VerbsDomain::new(port, settings, gpu, job.clone(), totals)?;
         Ok(Arc::new(domain))
     }
+
+    fn network_setting(&self) -> Option<&'static str> {
+        Some(settings::ROUTED)
+    }
 }

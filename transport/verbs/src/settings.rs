@@ -7,6 +7,9 @@ use oxshmem_transport::Variable;
 
 use crate::address_range::AddressRange;
 
+/// The variable about routers between RoCE ports.
+pub(crate) const ROUTED: &str = "OXSHMEM_VERBS_ROUTED";
+
 const fn variable(name: &'static str, default: &'static str, meaning: &'static str) -> Variable {
     Variable {
         name,
@@ -53,7 +56,7 @@ pub const VARIABLES: &[Variable] = &[
         "whether packets on InfiniBand carry a global route also within a subnet (auto, on)",
     ),
     variable(
-        "OXSHMEM_VERBS_ROUTED",
+        ROUTED,
         "auto: if the interface has a route by a gateway, else uncertain",
         "whether routers join this NIC's RoCE subnets with others, so that NICs of several subnets may be chosen (auto, on, off)",
     ),
@@ -279,9 +282,7 @@ impl Settings {
                     &[("auto", false), ("on", true)],
                 )?
                 .unwrap_or(default.global_route),
-            routed: source
-                .word("OXSHMEM_VERBS_ROUTED", CHOICES)?
-                .unwrap_or(default.routed),
+            routed: source.word(ROUTED, CHOICES)?.unwrap_or(default.routed),
             timeout: byte("OXSHMEM_VERBS_TIMEOUT", 1, 31)?.map(|n| n as u8),
             retry_count: byte("OXSHMEM_VERBS_RETRY_COUNT", 0, 7)?.map(|n| n as u8),
             rnr_retry: byte("OXSHMEM_VERBS_RNR_RETRY", 0, 7)?

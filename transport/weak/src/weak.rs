@@ -264,6 +264,10 @@ unsafe impl Transport for Weak {
         self.inner.probe()
     }
 
+    fn network_setting(&self) -> Option<&'static str> {
+        self.inner.network_setting()
+    }
+
     fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
         let inner = self.inner.open(device, job)?;
         let seed = self.settings.seed ^ u64::from(job.me.0 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -263,7 +263,7 @@ impl Probe {
         }
         if me == 0 && hosts.count() > 1 {
             networks
-                .warnings()
+                .warnings(&self.slots)
                 .for_each(|warning| report::warn(&warning));
         }
         Ok(opened)
@@ -324,9 +324,14 @@ impl Networks {
         }
     }
 
-    fn warnings(&self) -> impl Iterator<Item = String> {
+    fn warnings(&self, slots: &[Slot]) -> impl Iterator<Item = String> {
+        let setting = |name: &str| {
+            let mut all = slots.iter().map(|slot| &slot.transport);
+            all.find(|transport| transport.name() == name)?
+                .network_setting()
+        };
         let all = self.0.iter();
-        all.filter_map(|(name, ranked)| ranked.warning(name))
+        all.filter_map(move |(name, ranked)| ranked.warning(name, setting(name)))
     }
 }
 

@@ -234,8 +234,8 @@ impl RankedNetworks {
     }
 
     /// A warning, if PEs may be unable to reach each other by this transport, or if a network that may join all has more
-    /// bandwidth than the one chosen.
-    pub(crate) fn warning(&self, transport: &str) -> Option<String> {
+    /// bandwidth than the one chosen. `setting` is the transport's for uncertain networks, if it has one.
+    pub(crate) fn warning(&self, transport: &str, setting: Option<&str>) -> Option<String> {
         let chosen = self.chosen()?;
         let mend = "oxshmem info --explain lists them; give all hosts devices of one network, or choose such by OXSHMEM_NIC";
         match self.standing(chosen) {
@@ -244,9 +244,14 @@ impl RankedNetworks {
                     matches!(self.standing(other), Standing::Uncertain)
                         && other.megabits > chosen.megabits
                 })?;
+                let mend = match setting {
+                    Some(setting) => {
+                        format!("say so ({setting}=on); if not, =off ends this message")
+                    }
+                    None => "choose them by OXSHMEM_NIC".to_owned(),
+                };
                 Some(format!(
-                    "{transport}: devices are chosen in {} ({}); {} has {}. If its devices do reach each other, say so \
-                     (OXSHMEM_VERBS_ROUTED=on); if not, =off ends this message",
+                    "{transport}: devices are chosen in {} ({}); {} has {}. If its devices do reach each other, {mend}",
                     chosen.name,
                     bandwidth(chosen.megabits),
                     more.name,

@@ -11,6 +11,7 @@ use crate::setup::network_select::{NetworkCard, RankedNetworks, rank};
 
 const IB: &str = "InfiniBand fe80::/64";
 const LOM: &str = "RoCE 10.0.0.0/24";
+const SETTING: Option<&str> = Some("OXSHMEM_NETS_JOINED");
 const ROUTED: &str = "RoCE over IPv4 if it is routed";
 
 /// A device with its Gb/s and networks; the name of an uncertain one ends in `routed`.
@@ -92,7 +93,7 @@ fn a_lom_of_the_other_fabric_is_not_taken_by_the_pes_next_to_it() {
         "in InfiniBand fe80::/64, in which every PE has a device (400 Gb/s a host); \
          not in RoCE 10.0.0.0/24 (25 Gb/s a host)"
     );
-    assert_eq!(ranked.warning("verbs"), None);
+    assert_eq!(ranked.warning("verbs", SETTING), None);
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn a_host_that_lacks_the_wider_network_draws_all_into_the_one_that_it_has() {
         told.contains("not in InfiniBand fe80::/64 (4 of 6 PEs)"),
         "{told}"
     );
-    assert_eq!(ranked.warning("verbs"), None);
+    assert_eq!(ranked.warning("verbs", SETTING), None);
 }
 
 #[test]
@@ -135,9 +136,15 @@ fn rails_apart_are_one_rail_for_all_unless_routers_join_them() {
             && told.contains("RoCE over IPv4 if it is routed (400 Gb/s a host, uncertain)"),
         "{told}"
     );
-    let warning = ranked_apart.warning("verbs").unwrap();
+    let warning = ranked_apart.warning("verbs", SETTING).unwrap();
     assert!(
-        warning.contains("(200 Gb/s a host)") && warning.contains("OXSHMEM_VERBS_ROUTED=on"),
+        warning.contains("(200 Gb/s a host)") && warning.contains("OXSHMEM_NETS_JOINED=on"),
+        "{warning}"
+    );
+    // A transport without such a setting gets no other's.
+    let warning = ranked_apart.warning("ofi", None).unwrap();
+    assert!(
+        warning.contains("OXSHMEM_NIC") && !warning.contains("=on"),
         "{warning}"
     );
     let joined = || {
@@ -153,7 +160,7 @@ fn rails_apart_are_one_rail_for_all_unless_routers_join_them() {
     let host: [(_, &[u16]); 2] = [(joined(), &[0, 1]), (joined(), &[1, 0])];
     assert_eq!(devices_of(&ranked_joined, &host), ["mlx5_0:1", "mlx5_1:1"]);
     assert_eq!(ranked_joined.chosen().unwrap().megabits, 400_000);
-    assert_eq!(ranked_joined.warning("verbs"), None);
+    assert_eq!(ranked_joined.warning("verbs", SETTING), None);
 }
 
 #[test]
@@ -194,7 +201,7 @@ fn without_a_common_network_a_possible_one_goes_before_one_that_some_lack() {
     let without_ib = own(3).split_off(1);
     let all = ranked(&[vec![own(1)], vec![own(2)], vec![without_ib]]);
     assert_eq!(all.chosen().unwrap().name, ROUTED);
-    let warning = all.warning("verbs").unwrap();
+    let warning = all.warning("verbs", SETTING).unwrap();
     assert!(warning.contains("OXSHMEM_NIC"), "{warning}");
     let told = all.explain();
     assert!(
@@ -212,7 +219,11 @@ fn without_a_common_network_a_possible_one_goes_before_one_that_some_lack() {
         told.contains("4 of 5 PEs have a device; none has all"),
         "{told}"
     );
-    assert!(all.warning("verbs").unwrap().contains("those of 4 of 5"));
+    assert!(
+        all.warning("verbs", SETTING)
+            .unwrap()
+            .contains("those of 4 of 5")
+    );
     let one = only_ib();
     let names = vec![one[0].name.clone()];
     assert_eq!(all.members(card(&one).as_ref(), &names), [true]);
@@ -242,7 +253,7 @@ fn one_network_is_not_worth_a_word_and_a_transport_without_networks_has_no_card(
     let one = || vec![device("a:1", 100, &[IB]), device("b:1", 100, &[IB])];
     let alone = ranked(&[vec![one()], vec![one()]]);
     assert_eq!(
-        (alone.explain(), alone.warning("verbs")),
+        (alone.explain(), alone.warning("verbs", SETTING)),
         (String::new(), None)
     );
     // The guess promises no more than what is sure.
