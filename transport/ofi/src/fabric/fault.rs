@@ -38,11 +38,14 @@ pub(crate) fn code_of(error: &Error) -> Option<i32> {
     Some(code.code)
 }
 
-/// Whether an error says that a connection has broken, as all connections with a process break when it dies. Every other
-/// error may come from a PE that lives: a wrong key, a message that is too long, memory that is short.
+/// Whether an error says that a connection has broken, as all connections with a process break when it dies: by itself, or
+/// as the end that a provider gives to the operations of a connection that it closes. Every other error may come from a PE
+/// that lives: a wrong key, a message that is too long, memory that is short.
 pub(crate) fn is_loss(code: i32) -> bool {
     const LOSSES: &[u32] = &[
         libc::EPIPE as u32,
+        sys::FI_EIO,
+        sys::FI_ECANCELED,
         sys::FI_ENETDOWN,
         sys::FI_ENETUNREACH,
         sys::FI_ECONNABORTED,
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn only_broken_connections_are_signs_of_death() {
-        for code in [104, 107, 108, 110, 113] {
+        for code in [5, 104, 107, 108, 110, 113, 125] {
             assert!(is_loss(code), "{code}");
         }
         let others = [
