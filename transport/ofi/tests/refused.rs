@@ -1,5 +1,7 @@
 //! Operations that a PE refuses, between two domains of this process over TCP: their poster gets the error.
 
+#![allow(clippy::unwrap_used)]
+
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
