@@ -276,9 +276,19 @@ impl World {
 
     /// Allocates permanent host memory of the library's own after the PEs share their heaps. Collective.
     pub(crate) fn allocate_own(&self, call: &'static str, bytes: usize) -> Result<Sym<u8>> {
-        let block = self.allocate::<u8>(HOST, call, bytes, ALIGN as usize, Hints::NONE, false)?;
-        self.heap(HOST).blocks.end(block.offset());
-        Ok(Sym::new(self.worker.tag, OWN, block.offset(), bytes))
+        self.allocate_own_on(HOST, call, bytes)
+    }
+
+    /// [`allocate_own`](Self::allocate_own) in memory of another kind.
+    pub(crate) fn allocate_own_on(
+        &self,
+        kind: MemoryKind,
+        call: &'static str,
+        bytes: usize,
+    ) -> Result<Sym<u8>> {
+        let block = self.allocate::<u8>(kind, call, bytes, ALIGN as usize, Hints::NONE, false)?;
+        self.heap(kind).blocks.end(block.offset());
+        Ok(Sym::new(block.tag(), OWN, block.offset(), bytes))
     }
 
     /// Frees a block on every PE. Collective; begins with a barrier, and then releases (M10). An

@@ -55,6 +55,8 @@ mod config;
 mod context;
 mod copies;
 mod counter;
+#[cfg(feature = "cuda")]
+mod device;
 mod error;
 mod explain;
 mod fence_quiet;
@@ -110,6 +112,8 @@ pub use context::{
     threads::{LockedContext, SharedContext},
 };
 pub use copies::local_operand::{CopySource, CopyTarget};
+#[cfg(feature = "cuda")]
+pub use device::{DEVICE_HEADER, DeviceLibrary};
 pub use error::{Error, Result};
 pub use nbi::Scope;
 #[cfg(target_arch = "x86_64")]

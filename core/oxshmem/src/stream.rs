@@ -402,7 +402,7 @@ impl crate::context::Context<'_> {
     }
 
     /// Refuses where a loss may have ended waits on streams, or would be waited for.
-    fn refuse_after_loss(&self, call: &'static str, needs: WaitsOn) -> Result<()> {
+    pub(crate) fn refuse_after_loss(&self, call: &'static str, needs: WaitsOn) -> Result<()> {
         match self.worker.engine.lost_among(needs) {
             Some(pe) => Err(Error::PeerLost { call, pe }),
             None => Ok(()),

@@ -140,7 +140,7 @@ impl World {
 
     /// Lets work queued on streams wait again, if the program has acknowledged every loss.
     #[cfg(feature = "cuda")]
-    fn resume_streams(&self, side: &GpuStreams) {
+    pub(crate) fn resume_streams(&self, side: &GpuStreams) {
         side.stop_word.resume();
         // The loss of another PE meanwhile may have ended the waits before this resumed them.
         fence(Ordering::SeqCst);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <sched.h>
@@ -69,6 +70,13 @@ inline void __syncthreads() {
     if (softcuda_syncthreads) softcuda_syncthreads();
 }
 
+// Threads of a warp cannot meet here. A kernel that asks for it ends with a message, unless the warp has one thread.
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+    if ((mask & (mask - 1)) == 0) return;
+    fprintf(stderr, "softcuda: __syncwarp is not available to kernels that ci/softcuda-kernels builds\n");
+    abort();
+}
+
 // Whoever sleeps waits for another thread: give way, and after a while leave the CPU alone.
 inline void __nanosleep(unsigned) {
     if (++softcuda_naps < 256) {
@@ -77,6 +85,13 @@ inline void __nanosleep(unsigned) {
         const timespec nap{0, 50000};
         nanosleep(&nap, nullptr);
     }
+}
+
+// The device library's clock.
+extern "C" inline unsigned long long softcuda_nanoseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -11,7 +11,7 @@ DEVICE void await(Condition condition, const u32* stop, u32* status) {
         if (stop && round % 16 == 0) {
             const u32 reason = load_relaxed(stop);
             if (reason != 0) {
-                // What was awaited may have come before the host gave up.
+                // The awaited value may have come before the host gave up.
                 if (!condition() && status) store_relaxed(status, reason);
                 return;
             }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
 use oxshmem_device::{Reductions, Stop};
+use oxshmem_device_library::fault::BadCall;
+use oxshmem_device_library::layout::{COMPLETE, Fault};
 use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_transport::SignalOp;
 
@@ -25,22 +27,59 @@ const WORD: usize = size_of::<u64>();
 /// The call that ends a world.
 pub(super) const FINALIZE: &str = "finalize";
 
-/// The word that ends the waits on this world's streams, in page-locked memory.
+/// The word that ends the waits of this world's streams and kernels, and behind it the record of a kernel's bad call,
+/// in page-locked memory.
 #[derive(Debug)]
 pub(crate) struct StopWord {
     memory: Pinned,
 }
 
+/// The place of the record, behind the word.
+const FAULT: usize = 64;
+
 impl StopWord {
     fn new(context: &Context) -> oxshmem_cuda::Result<StopWord> {
-        let memory = Pinned::new(context, size_of::<u32>(), &PinnedOptions::default())?;
+        let bytes = FAULT + size_of::<Fault>();
+        let memory = Pinned::new(context, bytes, &PinnedOptions::default())?;
         Ok(StopWord { memory })
     }
 
-    fn set(&self, value: u32) {
+    fn word(&self) -> &AtomicU32 {
         // SAFETY: the word is aligned to a page, and CPU and GPU access it by atomics.
-        let word = unsafe { AtomicU32::from_ptr(self.memory.as_ptr().cast()) };
-        word.store(value, Ordering::Release);
+        unsafe { AtomicU32::from_ptr(self.memory.as_ptr().cast()) }
+    }
+
+    /// The record's address for the GPU.
+    pub(crate) fn fault_address(&self) -> DevicePtr {
+        self.memory.device_ptr().add(FAULT)
+    }
+
+    /// The word's value.
+    pub(crate) fn value(&self) -> u32 {
+        self.word().load(Ordering::Acquire)
+    }
+
+    /// The first bad call of a kernel, if there was one.
+    pub(crate) fn bad_call(&self) -> Option<BadCall> {
+        let record = self.memory.as_ptr().wrapping_add(FAULT).cast::<Fault>();
+        // SAFETY: the record lies in this memory, at a multiple of 64; its first word is accessed by atomics.
+        let state = unsafe { AtomicU32::from_ptr(record.cast()) };
+        if state.load(Ordering::Acquire) != COMPLETE {
+            return None;
+        }
+        // SAFETY: as above, and nobody writes a record that is complete.
+        BadCall::of(unsafe { &*record })
+    }
+
+    /// Forgets the bad call, so that another one can be recorded.
+    pub(crate) fn forget_bad_call(&self) {
+        let record = self.memory.as_ptr().wrapping_add(FAULT);
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(record.cast()) }.store(0, Ordering::Release);
+    }
+
+    fn set(&self, value: u32) {
+        self.word().store(value, Ordering::Release);
     }
 
     /// Ends all waits, now and from now on.
@@ -53,7 +92,7 @@ impl StopWord {
         self.set(0);
     }
 
-    fn stop(&self) -> Stop {
+    pub(crate) fn stop(&self) -> Stop {
         Stop {
             stop: self.memory.device_ptr(),
             // Nobody asks whether a wait was ended: all calls after a loss are refused.

@@ -1,0 +1,161 @@
+// Atomics and signals on words of GPU memory (M28 to M30). Every atomic on such a word is performed by the GPU that
+// has it, whatever issued it (G5).
+#pragma once
+
+#include "order.cuh"
+
+namespace oxshmem {
+namespace atomics {
+
+template <class T>
+OXSHMEM_DEVICE ring::Request request(u32 operation, const T* at, int pe, T value, T compare) {
+    return ring::Request{operation, sizeof(T), (u32)pe, ring::offset_of(at), 0, sizeof(T), words::to_word<T>(value),
+                         words::to_word<T>(compare)};
+}
+
+}  // namespace atomics
+
+// The value of a word.
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
+    if (!check::target(check::CALL_ATOMIC, pe, source, sizeof(T), sizeof(T))) return T();
+    const T* at = (const T*)rma::mapped(source, pe);
+    typedef typename words::Word<sizeof(T)>::Type Word;
+    const Word old = at ? words::load_relaxed(words::word_of(at))
+                        : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
+    return words::from_word<T>(old);
+}
+
+template <class T>
+OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int pe) {
+    if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;
+    T* at = (T*)rma::mapped(dest, pe);
+    if (at)
+        words::store_relaxed(words::word_of(at), words::to_word<T>(value));
+    else
+        ring::post(atomics::request<T>(ring::OP_SET, dest, pe, value, T()));
+}
+
+template <class T>
+OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type compare, typename words::Same<T>::Type value, int pe) {
+    if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
+    T* at = (T*)rma::mapped(dest, pe);
+    typedef typename words::Word<sizeof(T)>::Type Word;
+    const Word old = at ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
+                        : (Word)ring::fetch(atomics::request<T>(ring::OP_COMPARE_SWAP, dest, pe, value, compare));
+    return words::from_word<T>(old);
+}
+
+#define OXSHMEM_FETCHING(name, function, operation)                                                    \
+    template <class T>                                                                                 \
+    OXSHMEM_DEVICE T name(T* dest, typename words::Same<T>::Type value, int pe) {                       \
+        if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
+        T* at = (T*)rma::mapped(dest, pe);                                                             \
+        typedef typename words::Word<sizeof(T)>::Type Word;                                            \
+        const Word old = at ? words::function(words::word_of(at), words::to_word<T>(value))               \
+                            : (Word)ring::fetch(atomics::request<T>(ring::operation, dest, pe, value, T())); \
+        return words::from_word<T>(old);                                                               \
+    }
+#define OXSHMEM_NOT_FETCHING(name, function, operation)                                                \
+    template <class T>                                                                                 \
+    OXSHMEM_DEVICE void name(T* dest, typename words::Same<T>::Type value, int pe) {                    \
+        if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
+        T* at = (T*)rma::mapped(dest, pe);                                                             \
+        if (at)                                                                                        \
+            words::function(words::word_of(at), words::to_word<T>(value));                                \
+        else                                                                                           \
+            ring::post(atomics::request<T>(ring::operation, dest, pe, value, T()));                       \
+    }
+
+// Each gives the old value. Integers wrap; `swap` takes any type of 4 or 8 bytes.
+OXSHMEM_FETCHING(atomic_swap, swap, OP_SWAP)
+OXSHMEM_FETCHING(atomic_fetch_add, fetch_add, OP_FETCH_ADD)
+OXSHMEM_FETCHING(atomic_fetch_and, fetch_and, OP_FETCH_AND)
+OXSHMEM_FETCHING(atomic_fetch_or, fetch_or, OP_FETCH_OR)
+OXSHMEM_FETCHING(atomic_fetch_xor, fetch_xor, OP_FETCH_XOR)
+OXSHMEM_NOT_FETCHING(atomic_add, add, OP_ADD)
+OXSHMEM_NOT_FETCHING(atomic_and, and_with, OP_AND)
+OXSHMEM_NOT_FETCHING(atomic_or, or_with, OP_OR)
+OXSHMEM_NOT_FETCHING(atomic_xor, xor_with, OP_XOR)
+
+#undef OXSHMEM_FETCHING
+#undef OXSHMEM_NOT_FETCHING
+
+template <class T>
+OXSHMEM_DEVICE void atomic_inc(T* dest, int pe) {
+    atomic_add(dest, (T)1, pe);
+}
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch_inc(T* dest, int pe) {
+    return atomic_fetch_add(dest, (T)1, pe);
+}
+
+// Sets a signal, or adds to it. It orders nothing before it; put_signal does, or a fence.
+template <class Signal>
+OXSHMEM_DEVICE void signal(Signal* signal, u64 value, SignalOperation operation, int pe) {
+    if (!check::target(check::CALL_SIGNAL, pe, signal, 8, 8)) return;
+    u64* at = words::signal_word((Signal*)rma::mapped(signal, pe));
+    if (!at)
+        ring::post(ring::Request{ring::OP_SIGNAL, operation, (u32)pe, 0, 0, 0, value, ring::offset_of(signal)});
+    else if (operation == SIGNAL_ADD)
+        words::add(at, value);
+    else
+        words::store_relaxed(at, value);
+}
+
+namespace rma {
+
+template <class Scope>
+OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 bytes, u64 align, u64* signal, u64 value,
+                               SignalOperation operation, int pe, bool is_blocking) {
+    if (!check::target(check::CALL_PUT_SIGNAL, pe, dest, bytes, align) ||
+        !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
+        return;
+    scope.sync();
+    char* to = mapped(dest, pe);
+    if (to) {
+        copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
+        // The barrier orders the other threads' stores before this one's release.
+        scope.sync();
+        if (scope.rank() == 0) {
+            u64* at = (u64*)mapped(signal, pe);
+            if (operation == SIGNAL_ADD)
+                words::add_release(at, value);
+            else
+                words::store_release(at, value);
+        }
+        return;
+    }
+    if (scope.rank() == 0) {
+        const u64 ticket = ring::post(ring::Request{ring::OP_PUT_SIGNAL, operation, (u32)pe, ring::offset_of(dest),
+                                                    (u64)source, bytes, value, ring::offset_of(signal)});
+        if (is_blocking) ring::await_source(ticket);
+    }
+    scope.sync();
+}
+
+}  // namespace rma
+
+// A put, and then the signal: whoever sees the signal sees the data of this call (M22).
+template <class Scope, class T, class Signal>
+OXSHMEM_DEVICE void put_signal(Scope scope, T* dest, const T* source, size_t n, Signal* signal, u64 value,
+                               SignalOperation operation, int pe) {
+    rma::put_signal(scope, dest, source, n * sizeof(T), alignof(T), words::signal_word(signal), value, operation, pe, true);
+}
+template <class T, class Signal>
+OXSHMEM_DEVICE void put_signal(T* dest, const T* source, size_t n, Signal* signal, u64 value, SignalOperation operation,
+                               int pe) {
+    put_signal(thread(), dest, source, n, signal, value, operation, pe);
+}
+template <class Scope, class T, class Signal>
+OXSHMEM_DEVICE void put_signal_nbi(Scope scope, T* dest, const T* source, size_t n, Signal* signal, u64 value,
+                                   SignalOperation operation, int pe) {
+    rma::put_signal(scope, dest, source, n * sizeof(T), alignof(T), words::signal_word(signal), value, operation, pe, false);
+}
+template <class T, class Signal>
+OXSHMEM_DEVICE void put_signal_nbi(T* dest, const T* source, size_t n, Signal* signal, u64 value,
+                                   SignalOperation operation, int pe) {
+    put_signal_nbi(thread(), dest, source, n, signal, value, operation, pe);
+}
+
+}  // namespace oxshmem

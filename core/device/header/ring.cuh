@@ -1,0 +1,102 @@
+// Requests to the host's progress thread, for PEs whose memory is not mapped for this GPU. One ring for a GPU; its
+// requests are begun in the order of their tickets.
+//
+// A PE is reached in one way only: all by loads and stores, or all by the ring. So the order towards one PE (M17, G3)
+// is kept within one way.
+#pragma once
+
+#include "spin.cuh"
+
+namespace oxshmem {
+namespace ring {
+
+// In the order of `Operation` in core/device/src/ring.rs.
+enum Operation : u32 {
+    OP_PUT,
+    OP_PUT_VALUE,
+    OP_GET,
+    OP_GET_VALUE,
+    OP_PUT_SIGNAL,
+    OP_SIGNAL,
+    OP_FETCH,
+    OP_SET,
+    OP_SWAP,
+    OP_COMPARE_SWAP,
+    OP_ADD,
+    OP_FETCH_ADD,
+    OP_AND,
+    OP_FETCH_AND,
+    OP_OR,
+    OP_FETCH_OR,
+    OP_XOR,
+    OP_FETCH_XOR,
+    OP_FENCE,
+    OP_QUIET,
+    OP_FLUSH,
+};
+
+struct Request {
+    u32 operation;
+    u32 width;       // bytes of a word, or the signal's operation
+    u32 pe;
+    u64 remote;      // offset in the heap there
+    u64 local;       // address here: source of a put, destination of a get
+    u64 bytes;
+    u64 value;
+    u64 compare;     // or the signal's offset
+};
+
+OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u64)oxshmem_state.heap; }
+
+// Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
+// group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
+OXSHMEM_OUTLINE u64 post(const Request& request) {
+    Ring* ring = oxshmem_state.ring;
+    const u64 ticket = words::fetch_add(ring->head, (u64)1);
+    const u64 mask = ring->mask;
+    if (!spin::until_at_least(ring->taken, ticket - mask)) return ticket;
+    u64* slot = ring->slots[ticket & mask].words;
+    words::store_relaxed(slot + 0, (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32);
+    words::store_relaxed(slot + 1, request.remote);
+    words::store_relaxed(slot + 2, request.local);
+    words::store_relaxed(slot + 3, request.bytes);
+    words::store_relaxed(slot + 4, request.value);
+    words::store_relaxed(slot + 5, request.compare);
+    words::store_release(slot + 7, ticket + 1);
+    return ticket;
+}
+
+OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
+OXSHMEM_DEVICE void await_done(u64 ticket) { spin::until_at_least(oxshmem_state.ring->done, ticket + 1); }
+
+struct AnswerIs {
+    const Answer* answer;
+    u64 ticket;
+
+    __device__ __forceinline__ bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
+};
+
+// Queues a request that fetches a word, and waits for the word. 0 if the job has failed.
+//
+// The place of the answer is that of the slot. Whoever used it a lap before frees it when it has read its value.
+OXSHMEM_OUTLINE u64 fetch(const Request& request) {
+    Ring* ring = oxshmem_state.ring;
+    const u64 ticket = post(request);
+    Answer* answer = &ring->answers[ticket & ring->mask];
+    if (!spin::until(AnswerIs{answer, ticket + 1})) return 0;
+    const u64 value = words::load_relaxed(&answer->value);
+    words::store_release(&answer->ticket, (u64)0);
+    return value;
+}
+
+// A request without operands, behind all that were queued before.
+OXSHMEM_DEVICE u64 post_order(u32 operation) { return post(Request{operation, 0, 0, 0, 0, 0, 0, 0}); }
+
+// Whether this GPU has queued anything that may not be complete.
+OXSHMEM_DEVICE bool is_busy() {
+    const Ring* ring = oxshmem_state.ring;
+    return ring && words::load_relaxed(ring->done) != words::load_relaxed((const u64*)ring->head);
+}
+
+}  // namespace ring
+}  // namespace oxshmem

@@ -1,0 +1,50 @@
+// Waiting. Each wait ends when the host sets the stop word, because the job has failed (G6).
+#pragma once
+
+#include "words.cuh"
+
+namespace oxshmem {
+namespace spin {
+
+// Ends all waits of this GPU, unless something has ended them already.
+OXSHMEM_DEVICE void stop_all(u32 reason) { words::compare_swap(oxshmem_state.stop, 0u, reason); }
+
+// Looks for `condition()` until it is true. False if the wait was ended before. The stop word lies in
+// host memory, a long way off, and is looked at in one round of 16.
+template <class Condition>
+OXSHMEM_OUTLINE bool until(Condition condition) {
+    const u64 patience = oxshmem_state.deadline;
+    const u64 start = patience ? words::nanoseconds() : 0;
+    u32 pause = 32;
+    for (u32 round = 1; !condition(); ++round) {
+        if (round % 16 == 0) {
+            // The awaited value may have come before the host gave up.
+            if (words::load_relaxed(oxshmem_state.stop) != 0) return condition();
+            if (patience && words::nanoseconds() - start > patience) {
+                if (condition()) return true;
+                stop_all(STOP_DEADLINE);
+                return false;
+            }
+        }
+        // An emulated thread gives way at once: another one may have to run.
+        if (round < 64 && OXSHMEM_PTX) continue;
+        __nanosleep(pause);
+        if (round % 64 == 0 && pause < 256) pause *= 2;
+    }
+    return true;
+}
+
+struct AtLeast {
+    const u64* word;
+    u64 value;
+
+    // Counters wrap.
+    __device__ __forceinline__ bool operator()() const {
+        return (i64)(words::load_acquire(word) - value) >= 0;
+    }
+};
+
+OXSHMEM_DEVICE bool until_at_least(const u64* word, u64 value) { return until(AtLeast{word, value}); }
+
+}  // namespace spin
+}  // namespace oxshmem

@@ -1,0 +1,13 @@
+//! The CUDA device library: one header, `include/oxshmem.cuh`, and its shared structures as the host sees them.
+//!
+//! The header is made by `ci/device-header` of the parts in `header/`. README.md describes the calls of kernels.
+//! `World::device_library` of the package `oxshmem` fills the state of a loaded module.
+
+pub mod fault;
+pub mod layout;
+
+/// The text of `oxshmem.cuh`, for a compiler at run time (NVRTC): it has no includes.
+pub const HEADER: &str = include_str!("../include/oxshmem.cuh");
+
+/// The name of the variable of each image that holds its [`State`](layout::State).
+pub const STATE: &std::ffi::CStr = c"oxshmem_state";

@@ -1,0 +1,330 @@
+//! The device library: operations inside CUDA kernels, by the header `oxshmem.cuh`.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytemuck::{Zeroable, bytes_of, cast_slice};
+use oxshmem_cuda::{DevicePtr, Module, Stream, StreamOptions};
+use oxshmem_device_library::fault::BadCall;
+use oxshmem_device_library::layout::{Shared, State, Team as DeviceTeam};
+use oxshmem_device_library::{HEADER, STATE};
+use oxshmem_engine::group::Group;
+use oxshmem_transport::MemoryKind;
+
+use crate::error::{Error, Result};
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::sym::Sym;
+use crate::team::Team;
+use crate::world::World;
+
+/// The text of `oxshmem.cuh`, to be given to a compiler at run time: it has no includes of its own.
+pub const DEVICE_HEADER: &str = HEADER;
+
+/// The longest time that a copy of a few words to the GPU may take.
+const WRITE_LIMIT: Duration = Duration::from_secs(20);
+/// The bytes of a member's place in the scratch memory of the world's team, and of others.
+const PLACES: [usize; 2] = [4096, 256];
+/// The teams that always are: the world, and that of the PEs that share memory.
+const PERMANENT: usize = 2;
+
+/// The value of the stop word after a wait of a kernel that took longer than it may.
+const STOP_DEADLINE: u32 = 3;
+
+/// The places of the device library's memory in each PE's GPU heap: the same on all PEs.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    block: Sym<u8>,
+    pes: usize,
+    teams: usize,
+}
+
+impl Places {
+    const TABLE: usize = 64;
+
+    /// The bytes before the scratch memory, and of all.
+    fn bytes(pes: usize, teams: usize) -> (usize, usize) {
+        let per_team = size_of::<u64>()
+            + size_of::<DeviceTeam>()
+            + pes * (size_of::<u64>() + size_of::<u32>());
+        let before = (Self::TABLE + teams * per_team).next_multiple_of(64);
+        let [of_world, of_others] = PLACES.map(|place| 2 * pes * place);
+        (before, before + of_world + (teams - 1) * of_others)
+    }
+
+    fn start(&self) -> usize {
+        self.block.offset() as usize
+    }
+
+    fn pointer(&self, team: usize) -> usize {
+        self.start() + Self::TABLE + team * size_of::<u64>()
+    }
+
+    fn team(&self, team: usize) -> usize {
+        self.pointer(self.teams) + team * size_of::<DeviceTeam>()
+    }
+
+    fn words(&self, team: usize) -> usize {
+        self.team(self.teams) + team * self.pes * size_of::<u64>()
+    }
+
+    fn members(&self, team: usize) -> usize {
+        self.words(self.teams) + team * self.pes * size_of::<u32>()
+    }
+
+    /// The team's scratch memory, and the bytes of a place in it.
+    fn scratch(&self, team: usize) -> (usize, usize) {
+        let (before, _) = Self::bytes(self.pes, self.teams);
+        let first = self.start() + before;
+        let [of_world, of_others] = PLACES;
+        match team.checked_sub(1) {
+            None => (first, of_world),
+            Some(others) => (
+                first + 2 * self.pes * (of_world + others * of_others),
+                of_others,
+            ),
+        }
+    }
+}
+
+/// The device library of a world, by which its kernels call oxshmem.
+///
+/// A kernel's source includes `oxshmem.cuh` ([`DEVICE_HEADER`]). [`prepare`](Self::prepare) each module of such kernels before
+/// the first launch. The calls are described in `core/device/README.md`; they follow M15 to M30 and G1 to G6 of the memory
+/// model.
+///
+/// The memory that it uses stays allocated until the world ends.
+pub struct DeviceLibrary<'w> {
+    world: &'w World,
+    streams: &'w GpuStreams,
+    places: Places,
+    state: State,
+}
+
+impl fmt::Debug for DeviceLibrary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceLibrary")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// Opens the device library. Collective; once in a world's life.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] without a CUDA heap, [`Error::Unreachable`] where a PE's GPU memory is not mapped for
+    /// another PE's GPU.
+    pub fn device_library(&self) -> Result<DeviceLibrary<'_>> {
+        const CALL: &str = "device_library";
+        let streams = self.gpu_streams(CALL)?;
+        if let Err(why) = &streams.collective {
+            return Err(Error::Unreachable {
+                call: CALL,
+                from: self.my_pe(),
+                pe: streams.unreached().unwrap_or(self.my_pe()),
+                why: format!("kernels reach mapped GPU memory only, and {why}"),
+            });
+        }
+        let (pes, teams) = (self.n_pes(), PERMANENT + self.pe.config.teams);
+        let (_, bytes) = Places::bytes(pes, teams);
+        let block = self.allocate_own_on(MemoryKind::Cuda, CALL, bytes)?;
+        let places = Places { block, pes, teams };
+        let library = DeviceLibrary {
+            world: self,
+            streams,
+            places,
+            state: self.device_state(CALL, streams, places)?,
+        };
+        library.fill(CALL)?;
+        self.barrier_all()?;
+        Ok(library)
+    }
+
+    fn device_state(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+        places: Places,
+    ) -> Result<State> {
+        let own = |offset| own_address(call, streams, self.my_pe(), offset);
+        let peers = streams.heaps_table().ok_or_else(|| unmapped(call))?;
+        Ok(State {
+            abi: State::ABI_WORD,
+            me: self.my_pe() as u32,
+            n: self.n_pes() as u32,
+            flags: 0,
+            heap: own(0)?.as_raw(),
+            heap_bytes: self.gpu_heap_limit() as u64,
+            peers: peers.as_raw(),
+            teams: own(places.pointer(0))?.as_raw(),
+            shared: own(places.start())?.as_raw(),
+            ring: 0,
+            stop: streams.stop().stop.as_raw(),
+            fault: streams.stop_word.fault_address().as_raw(),
+            deadline: 0,
+            reserved: [0; 3],
+        })
+    }
+}
+
+/// The address of a byte of this PE's GPU heap.
+fn own_address(
+    call: &'static str,
+    streams: &GpuStreams,
+    me: usize,
+    offset: usize,
+) -> Result<DevicePtr> {
+    streams.address(me, offset).ok_or_else(|| unmapped(call))
+}
+
+fn unmapped(call: &'static str) -> Error {
+    Error::Gpu {
+        call,
+        why: "this PE's GPU heap is not mapped for its own GPU".into(),
+    }
+}
+
+impl DeviceLibrary<'_> {
+    /// A copy of a few bytes to this PE's GPU heap, complete on return.
+    fn write(&self, call: &'static str, to: DevicePtr, bytes: &[u8]) -> Result<()> {
+        let stream =
+            Stream::new(&self.streams.gpu.context, &StreamOptions::default()).in_call(call)?;
+        let from: Box<[u8]> = bytes.into();
+        // SAFETY: the target is the library's own, or a module's variable, of that length at least; the source lives until the
+        // copy is done.
+        let queued = unsafe { stream.copy(to, DevicePtr::from_host(from.as_ptr()), from.len()) };
+        let done = queued.and_then(|()| stream.synchronize_within(WRITE_LIMIT));
+        if done.is_err() {
+            // The copy may still read them.
+            std::mem::forget(from);
+        }
+        done.in_call(call)
+    }
+
+    fn write_own(&self, call: &'static str, offset: usize, bytes: &[u8]) -> Result<()> {
+        let to = own_address(call, self.streams, self.world.my_pe(), offset)?;
+        self.write(call, to, bytes)
+    }
+
+    /// Zeroes this PE's part, and writes the permanent teams. The caller ensures that all PEs have done so before any goes on.
+    fn fill(&self, call: &'static str) -> Result<()> {
+        let places = &self.places;
+        let (before, _) = Places::bytes(places.pes, places.teams);
+        self.write_own(call, places.start(), &vec![0; before])?;
+        let shared = Shared {
+            teams: places.teams as u32,
+            turn: 0,
+        };
+        self.write_own(call, places.start(), bytes_of(&shared))?;
+        self.write_team(call, 0, &self.world.team().state().members)?;
+        self.write_team(call, 1, &self.world.shared_team().state().members)
+    }
+
+    fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
+        let (places, me) = (&self.places, self.world.my_pe());
+        let own = |offset| own_address(call, self.streams, me, offset).map(DevicePtr::as_raw);
+        let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
+        self.write_own(call, places.members(number), cast_slice(&pes))?;
+        let (scratch, place) = places.scratch(number);
+        let team = DeviceTeam {
+            n: pes.len() as u32,
+            me: members.me() as u32,
+            members: own(places.members(number))?,
+            words: own(places.words(number))?,
+            scratch: own(scratch)?,
+            place: place as u64,
+            ..DeviceTeam::zeroed()
+        };
+        self.write_own(call, places.team(number), bytes_of(&team))?;
+        let address = own(places.team(number))?;
+        self.write_own(call, places.pointer(number), bytes_of(&address))
+    }
+
+    /// Gives the kernels of a module their PE, their peers and their teams. Before any of them is launched; not while
+    /// one runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] where the module has no variable `oxshmem_state`, or one of another version's header.
+    #[doc(alias = "nvshmemx_cumodule_init")]
+    pub fn prepare(&self, module: &Module) -> Result<()> {
+        const CALL: &str = "DeviceLibrary::prepare";
+        let (state, bytes) = module.global(STATE).map_err(|error| Error::Gpu {
+            call: CALL,
+            why: format!("{error}; do its kernels include oxshmem.cuh?"),
+        })?;
+        if bytes != size_of::<State>() {
+            return Err(Error::Gpu {
+                call: CALL,
+                why: format!(
+                    "the module's state has {bytes} bytes, this library's has {}: it was compiled with the oxshmem.cuh of another \
+                     version; compile it with this one's",
+                    size_of::<State>()
+                ),
+            });
+        }
+        self.streams.note_used();
+        self.write(CALL, state, bytes_of(&self.state))
+    }
+
+    /// Makes a team known to kernels, and gives its number there, the same on all members. Collective over the team. It must not
+    /// be used in kernels once it is destroyed.
+    pub fn add_team(&self, team: &Team<'_>) -> Result<i32> {
+        const CALL: &str = "DeviceLibrary::add_team";
+        let state = team.state();
+        let number = match state.slot() {
+            Some(slot) => PERMANENT + slot,
+            // The permanent ones are known.
+            None => return Ok(i32::from(state.members.len() != self.world.n_pes())),
+        };
+        let zeros = vec![0_u8; self.places.pes * size_of::<u64>()];
+        let written = self
+            .write_own(CALL, self.places.words(number), &zeros)
+            .and_then(|()| self.write_team(CALL, number, &state.members));
+        let met = team.barrier();
+        written.and(met)?;
+        Ok(number as i32)
+    }
+
+    /// The error of a kernel: its first bad call, if it was compiled with `OXSHMEM_CHECK`, or a wait that took
+    /// longer than the state's deadline. All waits of kernels have ended then, until
+    /// [`resume`](Self::resume). Call it after the stream's synchronization.
+    pub fn check(&self) -> Result<()> {
+        const CALL: &str = "DeviceLibrary::check";
+        if let Some(bad) = self.bad_call() {
+            return Err(Error::Gpu {
+                call: CALL,
+                why: bad.to_string(),
+            });
+        }
+        match self.streams.stop_word.value() {
+            STOP_DEADLINE => Err(Error::Gpu {
+                call: CALL,
+                why: "a wait of a kernel took longer than it may".into(),
+            }),
+            _ => self
+                .world
+                .refuse_after_loss(CALL, oxshmem_engine::progress::reason::WaitsOn::AnyPeer),
+        }
+    }
+
+    /// The first bad call of a kernel that was compiled with `OXSHMEM_CHECK`.
+    #[must_use]
+    pub fn bad_call(&self) -> Option<BadCall> {
+        self.streams.stop_word.bad_call()
+    }
+
+    /// Sets how long a wait of a kernel may take, for modules that are [prepared](Self::prepare) after it; none for ever.
+    pub fn set_deadline(&mut self, deadline: Option<Duration>) {
+        let nanoseconds =
+            deadline.map_or(0, |deadline| deadline.as_nanos().clamp(1, u64::MAX.into()));
+        self.state.deadline = nanoseconds as u64;
+    }
+
+    /// Forgets a bad call or a deadline that has passed: waits wait again.
+    pub fn resume(&self) {
+        self.streams.stop_word.forget_bad_call();
+        self.world.resume_streams(self.streams);
+    }
+}

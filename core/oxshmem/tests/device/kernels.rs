@@ -1,0 +1,88 @@
+//! The kernels of `kernels.cu`, loaded and prepared.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oxshmem::cuda::{Args, Launch, Module, Stream, StreamOptions};
+use oxshmem::{DeviceLibrary, MemoryKind, Pod, Result, Sym, World};
+use oxshmem_cuda::DevicePtr;
+
+/// The PTX of `kernels.cu`.
+pub fn path() -> Option<PathBuf> {
+    std::env::var_os("OXSHMEM_TEST_DEVICE_PTX").map(PathBuf::from)
+}
+
+/// The kernels, and the stream on which they run.
+pub struct Kernels<'w> {
+    pub world: &'w World,
+    pub library: DeviceLibrary<'w>,
+    module: Module,
+    stream: Stream,
+}
+
+impl<'w> Kernels<'w> {
+    pub fn new(world: &'w World) -> Result<Kernels<'w>> {
+        let library = world.device_library()?;
+        let context = world.gpu_context().unwrap();
+        let ptx = std::fs::read_to_string(path().unwrap()).unwrap();
+        let module = Module::from_ptx(context, &ptx).unwrap();
+        library.prepare(&module)?;
+        let stream = Stream::new(context, &StreamOptions::default()).unwrap();
+        Ok(Kernels {
+            world,
+            library,
+            module,
+            stream,
+        })
+    }
+
+    /// Prepares the module again, after a change of the library's settings.
+    pub fn prepare(&self) -> Result<()> {
+        self.library.prepare(&self.module)
+    }
+
+    /// Queues a kernel of so many blocks of so many threads.
+    pub fn launch(&self, name: &std::ffi::CStr, blocks: u32, threads: u32, args: Args) {
+        let kernel = self.module.function(name).unwrap();
+        let shape = Launch::linear(blocks, threads);
+        // SAFETY: the arguments are what the kernels of this test take; their objects live until the world ends.
+        unsafe { kernel.launch(&self.stream, &shape, &args) }.unwrap();
+    }
+
+    pub fn synchronize(&self) {
+        self.stream
+            .synchronize_within(Duration::from_secs(60))
+            .unwrap();
+    }
+
+    /// Runs a kernel, and checks that it made no bad call.
+    pub fn run(&self, name: &std::ffi::CStr, blocks: u32, threads: u32, args: Args) -> Result<()> {
+        self.launch(name, blocks, threads, args);
+        self.synchronize();
+        self.library.check()
+    }
+
+    /// This PE's address of an object, for a kernel.
+    pub fn at<T: Pod>(&self, sym: Sym<T>) -> DevicePtr {
+        self.world.gpu_ptr(sym, self.world.my_pe()).unwrap()
+    }
+}
+
+/// An object in GPU memory with a value on all PEs.
+pub fn filled<T: Pod>(world: &World, values: &[T]) -> Result<Sym<T>> {
+    let sym = world.alloc_on::<T>(MemoryKind::Cuda, values.len())?;
+    world.put(sym, values, world.my_pe())?;
+    world.barrier_all()?;
+    Ok(sym)
+}
+
+pub fn zeroed<T: Pod>(world: &World, len: usize) -> Result<Sym<T>> {
+    filled(world, &vec![T::zeroed(); len])
+}
+
+/// This PE's values.
+pub fn read<T: Pod>(world: &World, sym: Sym<T>) -> Result<Vec<T>> {
+    let mut values = vec![T::zeroed(); sym.len()];
+    world.get(&mut values, sym, world.my_pe())?;
+    Ok(values)
+}

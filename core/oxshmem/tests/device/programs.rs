@@ -1,0 +1,569 @@
+//! The programs of this test's jobs: each PE launches kernels that call the device library.
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use oxshmem::cuda::{Args, Module};
+use oxshmem::{Error, Result, World};
+
+use crate::job::{PROGRAM, say};
+use crate::kernels::{Kernels, filled, read, zeroed};
+use crate::setting::DEADLINE;
+
+/// The scopes in `kernels.cu`. A warp's threads cannot meet on kernels that `ci/softcuda-kernels` builds.
+const SCOPES: [(u32, u32); 2] = [(0, 3), (2, 5)];
+
+/// A PE of another test's job.
+#[test]
+#[ignore = "other tests start it"]
+fn pe() {
+    let Ok(program) = env::var(PROGRAM) else {
+        return;
+    };
+    let result = World::init().and_then(|world| {
+        let kernels = Kernels::new(&world)?;
+        match program.as_str() {
+            "move" => moves(&kernels),
+            "values" => values(&kernels),
+            "signals" => signals(&kernels),
+            "fences" => fences(&kernels),
+            "one-quiet" => one_quiet(&kernels),
+            "count" => count(&kernels),
+            "every-atomic" => every_atomic(&kernels),
+            "several" => several(&kernels),
+            "collectives" => collectives(&kernels),
+            "sequence" => sequence(&kernels),
+            "teams" => teams(&kernels),
+            "queries" => queries(&kernels),
+            "bad" => bad(&kernels),
+            "deadline" => deadline(kernels),
+            "no-state" => no_state(&kernels),
+            "lost" => return lost(&kernels),
+            other => panic!("no program {other}"),
+        }?;
+        world.barrier_all()?;
+        world.finalize()
+    });
+    result.unwrap_or_else(|error| {
+        say(format_args!("error {error}"));
+        panic!("{program}: {error}");
+    });
+}
+
+fn bytes(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (seed * 89 + at * 7 + 1) as u8).collect()
+}
+
+/// Every scope, alignment and a few lengths, of put and get; strided calls.
+fn moves(kernels: &Kernels<'_>) -> Result<()> {
+    const ROOM: usize = 5000;
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+    let source = filled(world, &bytes(me, ROOM))?;
+    let dest = zeroed::<u8>(world, ROOM)?;
+    for (scope, threads) in SCOPES {
+        for (call, is_get) in [(0_u32, false), (1, false), (2, true), (3, true)] {
+            for (to, from, len) in [
+                (16, 16, 4096),
+                (1, 16, 1),
+                (3, 8, 77),
+                (5, 5, 300),
+                (8, 1, 8),
+                (24, 40, 8),
+                (7, 9, 0),
+            ] {
+                world.put(dest, &[0_u8; ROOM], me)?;
+                world.barrier_all()?;
+                let args = Args::new()
+                    .with(call)
+                    .with(scope)
+                    .with(kernels.at(dest.range(to..)?))
+                    .with(kernels.at(source.range(from..)?))
+                    .with(len as u64)
+                    .with(right as i32);
+                kernels.run(c"move", 1, threads, args)?;
+                world.barrier_all()?;
+                let seen = read(world, dest)?;
+                let of = if is_get { right } else { left };
+                let mut wanted = vec![0; ROOM];
+                wanted[to..to + len].copy_from_slice(&bytes(of, ROOM)[from..from + len]);
+                assert_eq!(
+                    seen, wanted,
+                    "call {call}, scope {scope}, {len} bytes from {from} to {to}"
+                );
+                world.barrier_all()?;
+            }
+        }
+        for call in [4_u32, 5] {
+            let (dest, source) = (
+                zeroed::<u32>(world, 64)?,
+                filled(world, &[me as u32 + 5; 64])?,
+            );
+            let args = Args::new()
+                .with(call)
+                .with(scope)
+                .with(kernels.at(dest))
+                .with(kernels.at(source))
+                .with(11_u64)
+                .with(right as i32);
+            kernels.run(c"move", 1, threads, args)?;
+            world.barrier_all()?;
+            let of = if call == 5 { right } else { left } as u32 + 5;
+            let wanted: Vec<u32> = (0..64)
+                .map(|i| if i % 3 == 0 && i < 33 { of } else { 0 })
+                .collect();
+            assert_eq!(read(world, dest)?, wanted);
+            world.barrier_all()?;
+        }
+    }
+    Ok(())
+}
+
+fn values(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (words, seen) = (zeroed::<u64>(world, 4)?, zeroed::<u64>(world, 4)?);
+    let value = 0x0102_0304_0506_0708_u64;
+    let right = (world.my_pe() + 1) % world.n_pes();
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(seen))
+        .with(value)
+        .with(right as i32);
+    kernels.run(c"values", 1, 1, args)?;
+    world.barrier_all()?;
+    let float = value as f32;
+    assert_eq!(
+        read(world, words)?,
+        [8, 0x0708, u64::from(float.to_bits()), value]
+    );
+    assert_eq!(read(world, seen)?, [8, 0x0708, float as u64, value]);
+    Ok(())
+}
+
+/// That a count of wrong values is zero.
+fn none_wrong(world: &World, wrong: oxshmem::Sym<u64>) -> Result<()> {
+    assert_eq!(read(world, wrong)?, [0]);
+    Ok(())
+}
+
+fn signals(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    for (scope, threads) in SCOPES {
+        for adds in [0_u32, 1] {
+            for len in [1_usize, 3, 600] {
+                let (data, out) = (zeroed::<u64>(world, len)?, zeroed::<u64>(world, len)?);
+                let (signal, wrong) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
+                let args = Args::new()
+                    .with(scope)
+                    .with(adds)
+                    .with(kernels.at(data))
+                    .with(kernels.at(out))
+                    .with(kernels.at(signal))
+                    .with(len as u64)
+                    .with(20_u64)
+                    .with(kernels.at(wrong));
+                kernels.run(c"signals", 1, threads, args)?;
+                none_wrong(world, wrong)?;
+                assert_eq!(read(world, signal)?, [20]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fences(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    for len in [1_usize, 40] {
+        let (data, source) = (zeroed::<u64>(world, len + 1)?, zeroed::<u64>(world, len)?);
+        let (flag, wrong) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
+        let args = Args::new()
+            .with(kernels.at(data))
+            .with(kernels.at(flag))
+            .with(kernels.at(source))
+            .with(len as u64)
+            .with(30_u64)
+            .with(kernels.at(wrong));
+        kernels.run(c"fences", 1, 4, args)?;
+        none_wrong(world, wrong)?;
+    }
+    Ok(())
+}
+
+fn one_quiet(kernels: &Kernels<'_>) -> Result<()> {
+    const BLOCKS: usize = 6;
+    const EACH: usize = 50;
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let own: Vec<u64> = (0..BLOCKS * EACH)
+        .map(|at| (me * 1000 + at) as u64)
+        .collect();
+    let (data, source) = (zeroed::<u64>(world, own.len())?, filled(world, &own)?);
+    let (arrived, flag) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
+    let args = Args::new()
+        .with(kernels.at(data))
+        .with(kernels.at(source))
+        .with(EACH as u64)
+        .with(kernels.at(arrived))
+        .with(kernels.at(flag))
+        .with(((me + 1) % n) as i32);
+    kernels.run(c"one_quiet", BLOCKS as u32, 3, args)?;
+    world.barrier_all()?;
+    assert_eq!(read(world, flag)?, [1]);
+    let left = (me + n - 1) % n;
+    let wanted: Vec<u64> = (0..BLOCKS * EACH)
+        .map(|at| (left * 1000 + at) as u64)
+        .collect();
+    assert_eq!(read(world, data)?, wanted);
+    Ok(())
+}
+
+/// Kernels of all PEs and their hosts count on PE 0's words at once.
+fn count(kernels: &Kernels<'_>) -> Result<()> {
+    const TIMES: u64 = 50;
+    const THREADS: u64 = 2 * 4;
+    let world = kernels.world;
+    let n = world.n_pes() as u64;
+    let (words, narrow) = (zeroed::<u64>(world, 5)?, zeroed::<u32>(world, 1)?);
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(narrow))
+        .with(TIMES)
+        .with(0_i32);
+    kernels.launch(c"count", 2, 4, args);
+    for _ in 0..TIMES {
+        world.add(words.at(0)?, 3, 0)?;
+        world.fetch_add(narrow.at(0)?, 1, 0)?;
+    }
+    kernels.synchronize();
+    kernels.library.check()?;
+    world.barrier_all()?;
+    let all = n * THREADS * TIMES;
+    if world.my_pe() == 0 {
+        assert_eq!(
+            read(world, words)?,
+            [3 * (all + n * TIMES), 5 * all, all, 7 * all, 0]
+        );
+        assert_eq!(read(world, narrow)?, [(all + n * TIMES) as u32]);
+    }
+    Ok(())
+}
+
+fn every_atomic(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (words, seen) = (zeroed::<u64>(world, 2)?, zeroed::<u64>(world, 8)?);
+    let right = (world.my_pe() + 1) % world.n_pes();
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(seen))
+        .with(right as i32);
+    kernels.run(c"every_atomic", 1, 1, args)?;
+    assert_eq!(
+        read(world, seen)?,
+        [0xf0, 0xf0, 0xff, 0x3c, 0x3f, 0x7e, 0x7e, 1]
+    );
+    Ok(())
+}
+
+fn several(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let words = zeroed::<i64>(world, 4)?;
+    let status = filled(world, &[0_i32, 1, 0, 0])?;
+    let values = filled(world, &[-1_i64, 0, -3, -4])?;
+    let (indices, seen) = (zeroed::<u64>(world, 12)?, zeroed::<u64>(world, 9)?);
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(status))
+        .with(kernels.at(values))
+        .with(kernels.at(indices))
+        .with(kernels.at(seen));
+    kernels.launch(c"several", 1, 1, args);
+    // The first tests see zeros: the words are set after that.
+    let since = Instant::now();
+    while read(world, seen)?[1] == 0 && since.elapsed() < DEADLINE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    world.barrier_all()?;
+    for i in [3_usize, 0, 2] {
+        world.set(words.at(i)?, -(i as i64 + 1), (me + 1) % n)?;
+    }
+    kernels.synchronize();
+    kernels.library.check()?;
+    assert_eq!(read(world, seen)?, [1, 1, 0, 2, 3, 1, 0, 1, 0b1101]);
+    assert_eq!(read(world, indices)?[..7], [2, 3, 0, 0, 0, 2, 3]);
+    Ok(())
+}
+
+/// The value of element `at` of PE `pe`'s source.
+fn element(pe: usize, at: usize) -> i64 {
+    (pe * pe * 1000) as i64 + (at * 3) as i64 - 7 * pe as i64
+}
+
+/// The result of a call for member `me` of `pes`, of `n` elements.
+fn wanted(call: u32, pes: &[usize], me: usize, n: usize, root: usize) -> Vec<i64> {
+    let folded = |members: &[usize], at: usize, fold: fn(i64, i64) -> i64| {
+        members
+            .iter()
+            .map(|&pe| element(pe, at))
+            .reduce(fold)
+            .unwrap_or(0)
+    };
+    let add: fn(i64, i64) -> i64 = |a, b| a + b;
+    match call {
+        0 => (0..n).map(|at| element(pes[root], at)).collect(),
+        1 => pes
+            .iter()
+            .flat_map(|&pe| (0..n).map(move |at| element(pe, at)))
+            .collect(),
+        2 => pes
+            .iter()
+            .flat_map(|&pe| (0..n).map(move |at| element(pe, me * n + at)))
+            .collect(),
+        3 => (0..n).map(|at| folded(pes, at, add)).collect(),
+        4 => (0..n).map(|at| folded(pes, at, i64::min)).collect(),
+        5 => (0..n).map(|at| folded(pes, at, |a, b| a ^ b)).collect(),
+        6 => (0..n).map(|at| folded(pes, me * n + at, add)).collect(),
+        7 => (0..n).map(|at| folded(&pes[..=me], at, add)).collect(),
+        8 => (0..n).map(|at| folded(&pes[..me], at, add)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every collective call of a team, by each scope, of one element and of more than the scratch memory holds at once.
+fn all_calls(kernels: &Kernels<'_>, team: i32, pes: &[usize], lengths: &[usize]) -> Result<()> {
+    const ROOM: usize = 16_000;
+    let world = kernels.world;
+    let Some(me) = pes.iter().position(|&pe| pe == world.my_pe()) else {
+        return Ok(());
+    };
+    let source: Vec<i64> = (0..ROOM).map(|at| element(world.my_pe(), at)).collect();
+    let (dest, source) = (filled(world, &vec![-1_i64; ROOM])?, filled(world, &source)?);
+    for (scope, threads) in SCOPES {
+        for call in 0..=10_u32 {
+            for &n in lengths {
+                let root = n % pes.len();
+                for times in [1_u64, 3] {
+                    let args = Args::new()
+                        .with(call)
+                        .with(scope)
+                        .with(team)
+                        .with(kernels.at(dest))
+                        .with(kernels.at(source))
+                        .with(n as u64)
+                        .with(root as i32)
+                        .with(times);
+                    kernels.run(c"collective", 1, threads, args)?;
+                    // A broadcast's root does not wait for others.
+                    kernels.run(c"collective", 1, threads, sync_of(team))?;
+                    let wanted = wanted(call, pes, me, n, root);
+                    let seen = read(world, dest)?;
+                    assert_eq!(
+                        seen[..wanted.len()],
+                        wanted,
+                        "call {call}, scope {scope}, {n} elements"
+                    );
+                    assert!(seen[wanted.len()..].iter().all(|&value| value == -1));
+                    world.put(dest, &vec![-1_i64; ROOM], world.my_pe())?;
+                    kernels.run(c"collective", 1, threads, sync_of(team))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sync_of(team: i32) -> Args {
+    let none = oxshmem_cuda::DevicePtr::from_raw(0);
+    Args::new()
+        .with(10_u32)
+        .with(2_u32)
+        .with(team)
+        .with(none)
+        .with(none)
+        .with(0_u64)
+        .with(0_i32)
+        .with(1_u64)
+}
+
+fn collectives(kernels: &Kernels<'_>) -> Result<()> {
+    let pes: Vec<usize> = (0..kernels.world.n_pes()).collect();
+    // 4 KiB are 512 elements.
+    all_calls(kernels, 0, &pes, &[1, 7, 512, 513, 3000])
+}
+
+fn sequence(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (dest, source) = (zeroed::<i64>(world, 24)?, zeroed::<i64>(world, 1)?);
+    let wrong = zeroed::<u64>(world, 1)?;
+    let args = Args::new()
+        .with(kernels.at(dest))
+        .with(kernels.at(source))
+        .with(60_u64)
+        .with(kernels.at(wrong));
+    kernels.run(c"sequence", 1, 3, args)?;
+    none_wrong(world, wrong)
+}
+
+/// Teams that are split off, one of PEs with no common distance.
+fn teams(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    for round in 0..3 {
+        let odds = world.team().split_strided(1, 2, 2)?;
+        let number = odds
+            .as_ref()
+            .map_or(Ok(-1), |team| kernels.library.add_team(team))?;
+        assert_eq!(number >= 2, world.my_pe() % 2 == 1);
+        let numbers: Vec<i32> = {
+            let all = world.alloc::<i32>(4)?;
+            world.put(all.at(world.my_pe())?, &[number], 0)?;
+            world.barrier_all()?;
+            let mut seen = vec![0; 4];
+            world.get(&mut seen, all, 0)?;
+            world.barrier_all()?;
+            world.free(all)?;
+            seen
+        };
+        assert_eq!(numbers[1], numbers[3]);
+        if round == 0 {
+            // Objects are allocated by all PEs.
+            let size = 16_000;
+            if odds.is_none() {
+                filled(world, &vec![-1_i64; size])?;
+                filled(world, &vec![0_i64; size])?;
+            } else {
+                all_calls(kernels, number, &[1, 3], &[1, 32, 33, 500])?;
+            }
+        }
+        let (own, seen) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 8)?);
+        let args = Args::new()
+            .with(kernels.at(own))
+            .with(kernels.at(seen))
+            .with(number);
+        kernels.run(c"queries", 1, 1, args)?;
+        world.barrier_all()?;
+        let me = world.my_pe() as u64;
+        let of_odds = if me % 2 == 1 {
+            [2, me, u64::MAX]
+        } else {
+            [0, 0, 0]
+        };
+        assert_eq!(read(world, seen)?[5..], of_odds);
+        if let Some(odds) = odds {
+            odds.destroy()?;
+        }
+        world.barrier_all()?;
+    }
+    Ok(())
+}
+
+fn queries(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (own, seen) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 8)?);
+    let args = Args::new()
+        .with(kernels.at(own))
+        .with(kernels.at(seen))
+        .with(-1_i32);
+    kernels.run(c"queries", 1, 1, args)?;
+    world.barrier_all()?;
+    let (me, n) = (world.my_pe() as u64, world.n_pes() as u64);
+    assert_eq!(read(world, seen)?, [me, n, 1, 1, 1, 0, 0, 0]);
+    assert_eq!(read(world, own)?, [77 + (me + n - 1) % n]);
+    Ok(())
+}
+
+/// Each kind of bad call is told with its thread; waits of the same kernels end, and the next kernels work.
+fn bad(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let word = zeroed::<u64>(world, 2)?;
+    let beside =
+        oxshmem_cuda::Pinned::new(world.gpu_context().unwrap(), 64, &Default::default()).unwrap();
+    for (what, words) in [
+        (0_u32, "p in a kernel: there is no PE 2"),
+        (1, "put in a kernel: there is no PE -1"),
+        (2, "an atomic in a kernel: 8 bytes at"),
+        (3, "a wait in a kernel: the address"),
+        (4, "put_signal in a kernel: 8 bytes at"),
+        (5, "barrier or sync in a kernel: there is no team -1"),
+        (6, "iput in a kernel: the stride 0 is less than 1"),
+        (
+            7,
+            "broadcast in a kernel: member 2, the root, does not exist",
+        ),
+    ] {
+        let args = Args::new()
+            .with(what)
+            .with(kernels.at(word))
+            .with(beside.device_ptr())
+            .with(kernels.at(word));
+        let told = kernels.run(c"bad", 2, 3, args).unwrap_err().to_string();
+        assert!(told.contains(words), "{what}: {told}");
+        assert!(told.contains("(block 1,0,0, thread 2,0,0)"), "{told}");
+        // A wait that comes after it ends at once.
+        let never = Args::new()
+            .with(kernels.at(word))
+            .with(kernels.at(word.at(1)?));
+        kernels.launch(c"wait_for_ever", 1, 1, never);
+        kernels.synchronize();
+        kernels.library.resume();
+        kernels.library.check()?;
+    }
+    Ok(())
+}
+
+fn deadline(mut kernels: Kernels<'_>) -> Result<()> {
+    let word = zeroed::<u64>(kernels.world, 2)?;
+    kernels
+        .library
+        .set_deadline(Some(Duration::from_millis(50)));
+    kernels.prepare()?;
+    let args = Args::new()
+        .with(kernels.at(word))
+        .with(kernels.at(word.at(1)?));
+    let told = kernels.run(c"wait_for_ever", 1, 1, args).unwrap_err();
+    assert!(told.to_string().contains("longer than it may"), "{told}");
+    assert_eq!(read(kernels.world, word)?, [0, 1]);
+    kernels.library.resume();
+    kernels.library.check()
+}
+
+fn no_state(kernels: &Kernels<'_>) -> Result<()> {
+    let head = ".version 8.0\n.target sm_70\n.address_size 64\n";
+    let context = kernels.world.gpu_context().unwrap();
+    let without = Module::from_ptx(context, head).unwrap();
+    let told = kernels.library.prepare(&without).unwrap_err().to_string();
+    assert!(
+        told.contains("oxshmem_state") && told.contains("oxshmem.cuh"),
+        "{told}"
+    );
+    let other = format!("{head}.visible .const .align 8 .b8 oxshmem_state[64];\n");
+    let other = Module::from_ptx(context, &other).unwrap();
+    let told = kernels.library.prepare(&other).unwrap_err().to_string();
+    assert!(told.contains("another version"), "{told}");
+    Ok(())
+}
+
+/// A kernel waits for what the lost PE would have sent.
+fn lost(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let word = zeroed::<u64>(world, 2)?;
+    let args = Args::new()
+        .with(kernels.at(word))
+        .with(kernels.at(word.at(1)?));
+    kernels.launch(c"wait_for_ever", 2, 3, args);
+    say("ready");
+    if world.my_pe() == 2 {
+        crate::job::stay();
+        return Ok(());
+    }
+    kernels.synchronize();
+    match kernels.library.check() {
+        Err(Error::PeerLost { pe: 2, .. }) => {}
+        other => panic!("{other:?} though PE 2 is lost"),
+    }
+    assert_eq!(world.acknowledge_lost(), [2]);
+    // The other PE is still to see that PE 2 is the one that was lost.
+    say("told");
+    crate::job::stay();
+    Ok(())
+}
