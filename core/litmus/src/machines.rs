@@ -85,6 +85,14 @@ pub fn fencing(pes: usize, model: MemoryModel) -> Machine {
     )
 }
 
+/// Loopback's memory, reached by lanes as of NICs with several queue pairs to a PE: by one of them goes all that is no
+/// longer than a word, in order, and by the others what is longer, in no order.
+#[must_use]
+pub fn several_queue_pairs(pes: usize, model: MemoryModel) -> Machine {
+    let settings = Settings::several_queue_pairs(0, 8);
+    lanes("weak(loopback), several queue pairs", pes, model, settings)
+}
+
 /// Memory that every PE maps, on weak CPUs.
 #[must_use]
 pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
@@ -98,7 +106,7 @@ pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
 }
 
 /// All variants of weak loopback: lanes that keep no order, lanes that keep all, lanes as of NICs that place writes out
-/// of order, and mapped memory on weak CPUs. Together they show every outcome that the model allows.
+/// of order, those whose long operations keep none, and mapped memory on weak CPUs. Together they show every outcome that the model allows.
 #[must_use]
 pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
     let in_order = Settings {
@@ -109,6 +117,7 @@ pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
         lanes("weak(loopback)", pes, model, Settings::worst(0)),
         lanes("weak(loopback), lanes in order", pes, model, in_order),
         reordering(pes, model),
+        several_queue_pairs(pes, model),
         mapped(pes, model),
     ]
 }

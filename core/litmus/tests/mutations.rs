@@ -37,6 +37,7 @@ fn where_noticed(inserted: FenceSite) -> Option<fn(usize, MemoryModel) -> Machin
         | FenceSite::Arrive
         | FenceSite::Arrived => machines::mapped,
         FenceSite::FenceLane | FenceSite::QuietLane | FenceSite::ReadLane => worst,
+        FenceSite::FenceLong => machines::several_queue_pairs,
         FenceSite::SignalLane => composed,
         FenceSite::FenceOtherPath
         | FenceSite::Doorbell
@@ -112,6 +113,40 @@ fn each_flush_of_a_nic_that_places_writes_out_of_order_is_noticed_when_missing()
             "nothing notices that {inserted:?} is missing"
         );
     });
+}
+
+/// Lanes whose long operations keep no order need three flushes for them alone.
+#[test]
+fn each_flush_of_long_operations_is_noticed_when_missing() {
+    let flushes = [
+        (FenceSite::FenceLong, "mp+fence+words"),
+        (FenceSite::FenceOtherPath, "fence+words"),
+        (FenceSite::ReadLane, "words+own-get"),
+    ];
+    two_at_once(flushes.to_vec(), |(inserted, program)| {
+        let make = machines::several_queue_pairs;
+        let noticed = notices(Some(inserted), make, |name| name == program);
+        println!("{inserted:?}: {noticed:?}");
+        assert!(
+            noticed.is_some(),
+            "{program} does not notice that {inserted:?} is missing"
+        );
+    });
+}
+
+/// The signal of long data, by the queue pair of short operations.
+#[test]
+fn a_signal_that_does_not_wait_for_long_data_is_noticed() {
+    let make: fn(usize, MemoryModel) -> Machine = |pes, model| {
+        let settings = Settings {
+            signals_wait: false,
+            ..Settings::several_queue_pairs(0, 8)
+        };
+        machines::lanes("weak(loopback), early signals", pes, model, settings)
+    };
+    let noticed = notices(None, make, |name| name == "mp+signal+words");
+    println!("{noticed:?}");
+    assert!(noticed.is_some(), "nothing notices an early signal");
 }
 
 /// A fence that tells the lane is as good as one that flushes it.

@@ -36,6 +36,9 @@ pub struct Settings {
     pub seed: u64,
     /// Its guarantees, for every kind of memory (except `gpu_flush`, which is the wrapped transport's).
     pub guarantees: Guarantees,
+    /// Up to how many bytes a put or get keeps these guarantees. A longer one, and the signal of a longer put-with-signal,
+    /// keeps no order with any other operation, but with a flush behind it. [`u64::MAX`] if all keep them.
+    pub ordered: u64,
     /// Up to how many bytes a source may be reused when `post` returns.
     pub inline: u64,
     /// How many operations towards one PE a lane holds for sure. With so many under way, some of them
@@ -43,6 +46,9 @@ pub struct Settings {
     pub depth: Option<u32>,
     /// Put-with-signal as an operation, or not.
     pub put_signal: SignalSupport,
+    /// Whether the signal of a put-with-signal that is longer than `ordered` waits for its data, as it must: a check of
+    /// tests has it go by the queue pair of short operations at once.
+    pub signals_wait: bool,
     /// These atomics, as far as the wrapped transport has them.
     pub atomics: AtomicTable,
     /// Once it has taken this many operations towards a PE, that one is lost.
@@ -59,7 +65,29 @@ const OUT_OF_ORDER: Guarantees = Guarantees {
     ..Guarantees::NONE
 };
 
+/// The guarantees of one queue pair to each PE, on a device that places writes in order.
+const ONE_QUEUE_PAIR: Guarantees = Guarantees {
+    put_put: true,
+    put_fence_put: true,
+    put_atomic: true,
+    atomic_atomic: true,
+    put_get: true,
+    get_get: true,
+    completion: Completion::Accepted,
+    ..Guarantees::NONE
+};
+
 impl Settings {
+    /// Operations of more than `ordered` bytes go by several queue pairs to a PE, and all others by one.
+    #[must_use]
+    pub const fn several_queue_pairs(seed: u64, ordered: u64) -> Self {
+        Settings {
+            guarantees: ONE_QUEUE_PAIR,
+            ordered,
+            ..Settings::worst(seed)
+        }
+    }
+
     /// The target's device places writes out of order.
     #[must_use]
     pub const fn out_of_order(seed: u64) -> Self {
@@ -75,9 +103,11 @@ impl Settings {
         Settings {
             seed,
             guarantees: Guarantees::NONE,
+            ordered: u64::MAX,
             inline: u64::MAX,
             depth: Some(8),
             put_signal: SignalSupport::Native(AtomicLevel::Cpu),
+            signals_wait: true,
             atomics: AtomicTable::uniform(AtomicLevel::Cpu),
             lose: None,
         }

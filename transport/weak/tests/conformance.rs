@@ -73,6 +73,30 @@ fn what_promises_every_order_passes() {
 }
 
 #[test]
+fn what_keeps_no_order_of_long_operations_passes() {
+    for (seed, ordered) in [(16, 8), (17, 4096)] {
+        let settings = Settings::several_queue_pairs(0, ordered);
+        passes(&loopback(), seed..seed + 1, settings);
+    }
+}
+
+#[test]
+fn a_signal_that_does_not_wait_for_long_data_is_found_out() {
+    let settings = Settings {
+        signals_wait: false,
+        ..Settings::several_queue_pairs(0, 64)
+    };
+    let fault = (1..10).find_map(|seed| {
+        let weak = Weak::over(loopback(), Settings { seed, ..settings });
+        let of_order = |name: &str| name == "m22_signal_is_not_seen_before_its_data";
+        let report = conformance::run_where(&Harness(weak), of_order);
+        (!report.passed()).then(|| report.to_string())
+    });
+    let fault = fault.expect("a seed that shows it");
+    assert!(fault.contains("with 1000 bytes"), "{fault}");
+}
+
+#[test]
 fn each_order_alone_is_kept() {
     let orders: [fn(&mut Guarantees); 7] = [
         |g| g.put_fence_put = true,

@@ -282,6 +282,7 @@ fn a_completion_means_placement_exactly_where_that_is_declared() {
 #[test]
 fn m22_a_signal_is_never_seen_before_any_word_of_its_data() {
     let words = |pair: &Pair| [0, 1, 2, 3].map(|word| pair.load(1, 16 + 8 * word));
+    let several = Settings::several_queue_pairs(0, 8);
     let ops = |pair: &Pair| {
         vec![Op::PutSignal {
             from: pair.local(0, ONE, 32),
@@ -293,9 +294,55 @@ fn m22_a_signal_is_never_seen_before_any_word_of_its_data() {
     };
     let early = |pair: &Pair, _| pair.load(1, FIRST) == 1 && words(pair) != [1; 4];
     assert!(!is_ever(WORST, ops, early));
+    assert!(!is_ever(several, ops, early));
     // Its data comes in any order, in pieces.
     let torn = |pair: &Pair, _| words(pair) == [0, 1, 0, 0];
     assert!(is_ever(WORST, ops, torn));
+}
+
+/// Words of more than 8 bytes go by several queue pairs.
+#[test]
+fn long_operations_keep_no_order_but_a_flush_does() {
+    let settings = Settings::several_queue_pairs(0, 8);
+    let put = |pair: &Pair, offset, len| Op::Put {
+        from: pair.local(0, ONE, len),
+        to: at(offset),
+    };
+    // The lengths of two puts, and whether a flush is between them: whether the second may be seen without the first.
+    for (lengths, flushed, may_be_late) in [
+        ([8, 8], false, false),
+        ([16, 8], false, true),
+        ([8, 16], false, true),
+        ([16, 8], true, false),
+    ] {
+        let ops = |pair: &Pair| {
+            let [first, second] = lengths;
+            let flush = flushed.then_some(Op::Flush);
+            let puts = [put(pair, 16, first), put(pair, 32, second)];
+            let [first, second] = puts;
+            [Some(first), flush, Some(second)]
+                .into_iter()
+                .flatten()
+                .collect()
+        };
+        let late = |pair: &Pair, _| pair.load(1, 32) == 1 && pair.load(1, 16) == 0;
+        // A flush in the pool holds nothing back: the poster awaits it.
+        if !flushed {
+            assert_eq!(is_ever(settings, ops, late), may_be_late, "{lengths:?}");
+        }
+    }
+    // A get of the word that a put before it wrote.
+    for (length, may_be_old) in [(8, false), (16, true)] {
+        let ops = |pair: &Pair| {
+            let get = Op::Get {
+                into: pair.local(0, GOT_FIRST + 64, 8),
+                from: at(16),
+            };
+            vec![put(pair, 16, length), get]
+        };
+        let old = |pair: &Pair, completed: bool| completed && pair.load(0, GOT_FIRST + 64) == 0;
+        assert_eq!(is_ever(settings, ops, old), may_be_old, "{length}");
+    }
 }
 
 #[test]

@@ -69,7 +69,12 @@ pub(crate) fn fence_plan(
     let preserved = preserves_order(&guarantees, input.to_order, may_follow);
     let with_fence = |kind| guarantees(kind).with_fence();
     if !preserved && !preserves_order(with_fence, input.to_order, may_follow) {
-        return FenceAction::Flush(FenceSite::FenceLane);
+        let short = input.to_order.without_long();
+        let site = match preserves_order(with_fence, short, may_follow) {
+            true => FenceSite::FenceLong,
+            false => FenceSite::FenceLane,
+        };
+        return FenceAction::Flush(site);
     }
     if input.cpu_may_store() {
         return FenceAction::Flush(FenceSite::FenceOtherPath);
@@ -276,8 +281,10 @@ mod tests {
         };
         for guarantees in [ordered, after_a_fence] {
             let plan = fence_plan(long, guarantees);
-            assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
+            assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLong));
         }
+        let plan = fence_plan(long, |_| Guarantees::NONE);
+        assert_eq!(plan, FenceAction::Flush(FenceSite::FenceLane));
         // Short ones cost nothing until a long one follows.
         let short = FenceInput {
             to_order: puts(),

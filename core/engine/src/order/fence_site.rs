@@ -17,6 +17,9 @@ pub enum FenceSite {
     FenceLoads,
     /// `fence`: a flush of a lane whose guarantees do not keep the order, or a fence of one that then keeps it (M17).
     FenceLane,
+    /// `fence`: a flush of a lane that keeps the order of all operations but of [long](oxshmem_transport::Limits::ordered)
+    /// ones, and has such in flight (M17).
+    FenceLong,
     /// `fence`: a flush of an ordered lane, because later operations may use another path to the
     /// same PE (M17).
     FenceOtherPath,
@@ -52,10 +55,11 @@ pub enum FenceSite {
 
 impl FenceSite {
     /// All sites that insert an order.
-    pub const ALL: [FenceSite; 17] = [
+    pub const ALL: [FenceSite; 18] = [
         FenceSite::FenceStores,
         FenceSite::FenceLoads,
         FenceSite::FenceLane,
+        FenceSite::FenceLong,
         FenceSite::FenceOtherPath,
         FenceSite::QuietStores,
         FenceSite::QuietLane,
@@ -86,6 +90,7 @@ impl FenceSite {
             // Fetch: also orders a swap before a later fetch, which acquire and release do not.
             FenceSite::QuietStores | FenceSite::Fetch => Ordering::SeqCst,
             FenceSite::FenceLane
+            | FenceSite::FenceLong
             | FenceSite::FenceOtherPath
             | FenceSite::QuietLane
             | FenceSite::SignalLane

@@ -51,6 +51,11 @@ impl OpSet {
         self.0 & Self::LONG != 0
     }
 
+    /// The same, as if all of its puts kept their order.
+    pub(crate) fn without_long(self) -> Self {
+        OpSet(self.0 & !Self::LONG)
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }

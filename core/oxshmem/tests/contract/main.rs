@@ -319,6 +319,7 @@ matrix! {
     nics_all_on_one_host_3: Setting::nics(ORDERED, Atomics::Nic, false), 3;
     weak_2: Setting::new(Path::Weak), 2;
     weak_3: Setting::new(Path::Weak), 3;
+    queues_2: Setting::new(Path::Queues), 2;
     weak_relaxed_4: Setting::relaxed(Path::Weak), 4;
     simulator_3: Setting::new(Path::Simulator), 3;
     simulator_relaxed_2: Setting::relaxed(Path::Simulator), 2;

@@ -328,7 +328,7 @@ pub fn the_routes_say_how_each_pe_is_reached(pe: &Pe<'_>) -> Result<()> {
             Path::Tiny => ("tiny", true),
             // Host memory, beside the GPUs'.
             Path::Mapped | Path::Checked | Path::Gpu => ("loopback", false),
-            Path::Weak | Path::Named => ("weak(loopback)", true),
+            Path::Weak | Path::Queues | Path::Named => ("weak(loopback)", true),
             Path::Simulator => ("simulator", false),
             Path::Hosts if pe.is_a_near_one(to) => ("loopback", false),
             Path::Hosts => (network(), true),

@@ -322,8 +322,10 @@ pub fn m26_visibility_is_a_value_computed_from_the_routes(pe: &Pe<'_>) -> Result
     let expected = match pe.setting.path {
         Path::Mapped | Path::Checked | Path::Simulator => Visibility::Global,
         // Alone a PE reaches all memory there is by its CPU.
-        Path::Tiny | Path::Weak | Path::Named if pe.n_pes() == 1 => Visibility::Global,
-        Path::Tiny | Path::Weak | Path::Named => Visibility::Local,
+        Path::Tiny | Path::Weak | Path::Queues | Path::Named if pe.n_pes() == 1 => {
+            Visibility::Global
+        }
+        Path::Tiny | Path::Weak | Path::Queues | Path::Named => Visibility::Local,
         // The host reaches GPUs' memory by operations, its own GPU's too.
         Path::Gpu => Visibility::Local,
         Path::Hosts if (0..pe.n_pes()).all(|at| pe.has_address_of(at)) => Visibility::Global,

@@ -45,6 +45,8 @@ pub enum Path {
     Tiny,
     /// By lanes that promise nothing and keep no more.
     Weak,
+    /// By lanes whose longer operations keep no order, as of several queue pairs.
+    Queues,
     /// By those that `OXSHMEM_TRANSPORT` and `OXSHMEM_SEED` name: weak ones.
     Named,
     /// By loads and stores of a simulated machine, which may do as a weak processor does.
@@ -109,6 +111,10 @@ impl Setting {
             Path::Tiny => vec![self.tiny()],
             Path::Mapped | Path::Checked | Path::Named | Path::Gpu => vec![loopback()],
             Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(seed())))],
+            Path::Queues => {
+                let settings = Settings::several_queue_pairs(seed(), 64);
+                vec![Arc::new(Weak::over(loopback(), settings))]
+            }
             Path::Simulator => {
                 let machine = Machine::new(MOST, Arc::new(Seeded::new(seed())));
                 vec![Arc::new(Simulator::new(machine))]
@@ -302,7 +308,7 @@ impl Pe<'_> {
             Path::Mapped => 1,
             Path::Tiny if self.setting.table != Table::Plain => 24,
             Path::Tiny => 2,
-            Path::Checked | Path::Weak | Path::Named => 24,
+            Path::Checked | Path::Weak | Path::Queues | Path::Named => 24,
             Path::Gpu => 50,
             Path::Hosts => 100,
             Path::Simulator => 250,

@@ -86,12 +86,12 @@ impl WeakDomain {
         let capabilities = Capabilities {
             put: Limits {
                 inline: settings.inline,
-                ordered: u64::MAX,
+                ordered: settings.ordered,
                 ..of.put
             },
             get: Limits {
                 inline: 0,
-                ordered: u64::MAX,
+                ordered: settings.ordered,
                 ..of.get
             },
             put_signal,

@@ -98,8 +98,8 @@ impl Piece {
     }
 }
 
-/// The pieces of an operation.
-pub(super) fn pieces(op: &Op) -> Vec<Piece> {
+/// The pieces of an operation. `signal_waits`: a signal comes after its data.
+pub(super) fn pieces(op: &Op, signal_waits: bool) -> Vec<Piece> {
     let piece = |op, last| Piece {
         op,
         last,
@@ -137,7 +137,7 @@ pub(super) fn pieces(op: &Op) -> Vec<Piece> {
                 fetch: None,
             };
             let data = parts(from, to).map(|op| piece(op, false));
-            data.chain([piece(atomic, true)]).collect()
+            data.chain([piece(atomic, signal_waits)]).collect()
         }
         op => vec![piece(op, matches!(op, Op::Flush))],
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
-    Completion, Counters, Error, Guarantees, Lane, Local, Op, Pe, Result, Status,
+    Completion, Counters, Error, Lane, Local, Op, Pe, Result, Status,
 };
 
 use super::Settings;
@@ -221,7 +221,10 @@ impl Pool {
         state.pending.push(Pending {
             lane,
             pe,
-            pieces: pieces(&op),
+            pieces: pieces(
+                &op,
+                self.settings.signals_wait || !is_long(&op, &self.settings),
+            ),
             op,
             fences,
             _copied: copied,
@@ -322,7 +325,7 @@ impl Pool {
             }
             let choice = self.choices.choose(usize::MAX);
             let mut state = self.lock();
-            let ready = state.possible_at(self.settings.guarantees, |p| p.age >= p.held);
+            let ready = state.possible_at(&self.settings, |p| p.age >= p.held);
             if let Some(step) = ready.get(choice % ready.len().max(1)) {
                 state.take(*step);
             }
@@ -331,7 +334,7 @@ impl Pool {
         // As often as there can be steps: the wrapped lane may have no room for some of them now.
         let most: usize = state.pending.iter().map(|p| p.pieces.len() + 1).sum();
         for _ in 0..most {
-            let old = state.possible_at(self.settings.guarantees, |p| p.age >= p.held + OLD);
+            let old = state.possible_at(&self.settings, |p| p.age >= p.held + OLD);
             let Some(step) = old.first() else { break };
             state.take(*step);
         }
@@ -352,12 +355,12 @@ impl Pool {
     pub(super) fn steps(&self) -> usize {
         let mut state = self.lock();
         state.poll();
-        state.possible(self.settings.guarantees).len()
+        state.possible(&self.settings).len()
     }
 
     pub(super) fn step(&self, number: usize) -> String {
         let mut state = self.lock();
-        let steps = state.possible(self.settings.guarantees);
+        let steps = state.possible(&self.settings);
         match steps.get(number) {
             Some(step) => {
                 let words = state.take(*step);
@@ -397,13 +400,24 @@ unsafe fn copy_relaxed(from: *mut u8, to: &mut [u8]) {
     }
 }
 
+/// Whether an operation is longer than those that keep an order.
+fn is_long(op: &Op, settings: &Settings) -> bool {
+    match op {
+        Op::Put { from: local, .. }
+        | Op::PutSignal { from: local, .. }
+        | Op::Get { into: local, .. } => local.len as u64 > settings.ordered,
+        _ => false,
+    }
+}
+
 impl Pending {
     fn is_performed(&self) -> bool {
         self.pieces.iter().all(Piece::is_done)
     }
 
     /// Whether it has to wait for one that was posted before it.
-    fn waits_for(&self, earlier: &Pending, promised: Guarantees) -> bool {
+    fn waits_for(&self, earlier: &Pending, settings: &Settings) -> bool {
+        let promised = settings.guarantees;
         if self.pe != earlier.pe || earlier.is_performed() {
             return false;
         }
@@ -411,6 +425,9 @@ impl Pending {
             return false;
         }
         let (first, second) = (Class::of(&earlier.op), Class::of(&self.op));
+        if is_long(&earlier.op, settings) || is_long(&self.op, settings) {
+            return self.lane == earlier.lane && matches!(second, Class::Flush);
+        }
         match (first, second) {
             (_, Class::Flush) => true,
             (Class::Flush, _) => false,
@@ -454,12 +471,12 @@ impl Class {
 
 impl PoolState {
     /// All steps that can happen now, in the order posted.
-    fn possible(&self, promised: Guarantees) -> Vec<Step> {
-        self.possible_at(promised, |_| true)
+    fn possible(&self, settings: &Settings) -> Vec<Step> {
+        self.possible_at(settings, |_| true)
     }
 
     /// Those of them that concern operations that are `ready`.
-    fn possible_at(&self, promised: Guarantees, ready: impl Fn(&Pending) -> bool) -> Vec<Step> {
+    fn possible_at(&self, settings: &Settings, ready: impl Fn(&Pending) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for (index, pending) in self.pending.iter().enumerate() {
             if !ready(pending) {
@@ -472,7 +489,7 @@ impl PoolState {
                 continue;
             }
             let before = self.pending.iter().take(index);
-            if before.into_iter().any(|e| pending.waits_for(e, promised)) {
+            if before.into_iter().any(|e| pending.waits_for(e, settings)) {
                 continue;
             }
             for (at, piece) in pending.pieces.iter().enumerate() {
