@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxshmem_transport::{
-    Completion, Counters, Error, Lane, Local, Op, Pe, Result, Status,
-};
+use oxshmem_transport::{Completion, Counters, Error, Lane, Local, Op, Pe, Result, Status};
 
 use super::Settings;
 use super::pieces::{Piece, pieces, words};
