@@ -37,7 +37,7 @@ enum Operation : u32 {
 
 struct Request {
     u32 operation;
-    u32 width;       // bytes of a word, or the signal's operation
+    u32 width;       // bytes of a word; or the signal's operation; or whether a put or get is waited for
     u32 pe;
     u64 remote;      // offset in the heap there
     u64 local;       // address here: source of a put, destination of a get

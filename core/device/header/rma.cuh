@@ -24,14 +24,14 @@ OXSHMEM_DEVICE char* mapped(const void* symmetric, int pe) {
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
-OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe) {
+OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
     char* to = mapped(dest, pe);
     if (to) {
         copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
         return 0;
     }
     if (scope.rank() != 0 || bytes == 0) return 0;
-    return 1 + ring::post(ring::Request{ring::OP_PUT, 0, (u32)pe, ring::offset_of(dest), (u64)source, bytes, 0, 0});
+    return 1 + ring::post(ring::Request{ring::OP_PUT, is_blocking, (u32)pe, ring::offset_of(dest), (u64)source, bytes, 0, 0});
 }
 
 template <class Scope>
@@ -39,7 +39,7 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
-    const u64 ticket = put_part(scope, dest, source, bytes, pe);
+    const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -52,9 +52,11 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
     if (from) {
         copies::copy<copies::Relaxed>(scope, (char*)dest, from, bytes);
     } else if (scope.rank() == 0 && bytes > 0) {
-        const u64 ticket = ring::post(
-            ring::Request{ring::OP_GET, 0, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0});
-        if (is_blocking) ring::await_done(ticket);
+        const ring::Request request = {ring::OP_GET, is_blocking, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0};
+        if (is_blocking)
+            ring::fetch(request);
+        else
+            ring::post(request);
     }
     scope.sync();
 }
@@ -150,7 +152,7 @@ OXSHMEM_DEVICE void iput(Scope scope, T* dest, const T* source, i64 dest_stride,
     scope.sync();
     u64 ticket = 0;
     for (size_t i = scope.rank(); i < n; i += scope.size()) {
-        const u64 own = rma::put_part(thread(), dest + i * dest_stride, source + i * source_stride, sizeof(T), pe);
+        const u64 own = rma::put_part(thread(), dest + i * dest_stride, source + i * source_stride, sizeof(T), pe, true);
         ticket = own ? own : ticket;
     }
     if (ticket) ring::await_source(ticket - 1);

@@ -118,6 +118,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::ring::Ring;
 
     /// The header compiled as C++ for the host, by the means of ci/softcuda-kernels.
     #[test]
@@ -140,6 +141,7 @@ mod tests {
             layout!(State: abi, me, n, flags, heap, heap_bytes, peers, teams, shared, ring, stop, fault, deadline),
             layout!(Team: n, me, start, stride, members, words, scratch, place, epoch, met, half_used),
             layout!(Shared: teams, turn),
+            layout!(Ring: slots, answers, head, taken, sources_read, done, mask),
             layout!(Fault: state, call, kind, pe, address, bytes, block, thread),
             format!("static_assert(oxshmem::ABI == {ABI}, \"ABI\");\n"),
         ];

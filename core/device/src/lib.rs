@@ -5,6 +5,7 @@
 
 pub mod fault;
 pub mod layout;
+pub mod ring;
 
 /// The text of `oxshmem.cuh`, for a compiler at run time (NVRTC): it has no includes.
 pub const HEADER: &str = include_str!("../include/oxshmem.cuh");

@@ -1,6 +1,10 @@
 //! The device library: operations inside CUDA kernels, by the header `oxshmem.cuh`.
 
+pub(crate) mod ring_server;
+pub(crate) mod ring_state;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::{Zeroable, bytes_of, cast_slice};
@@ -9,8 +13,11 @@ use oxshmem_device_library::fault::BadCall;
 use oxshmem_device_library::layout::{Shared, State, Team as DeviceTeam};
 use oxshmem_device_library::{HEADER, STATE};
 use oxshmem_engine::group::Group;
+use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
 
+use crate::context::options::ContextOptions;
+use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::sym::Sym;
@@ -39,14 +46,19 @@ struct Places {
 }
 
 impl Places {
-    const TABLE: usize = 64;
+    /// The ring's description, and its counter of tickets.
+    const RING: usize = 64;
+    const HEAD: usize = 192;
+    /// The table of each PE's heap.
+    const PEERS: usize = 256;
 
     /// The bytes before the scratch memory, and of all.
     fn bytes(pes: usize, teams: usize) -> (usize, usize) {
         let per_team = size_of::<u64>()
             + size_of::<DeviceTeam>()
             + pes * (size_of::<u64>() + size_of::<u32>());
-        let before = (Self::TABLE + teams * per_team).next_multiple_of(64);
+        let before = Self::PEERS + pes * size_of::<u64>() + teams * per_team;
+        let before = before.next_multiple_of(64);
         let [of_world, of_others] = PLACES.map(|place| 2 * pes * place);
         (before, before + of_world + (teams - 1) * of_others)
     }
@@ -56,7 +68,7 @@ impl Places {
     }
 
     fn pointer(&self, team: usize) -> usize {
-        self.start() + Self::TABLE + team * size_of::<u64>()
+        self.start() + Self::PEERS + self.pes * size_of::<u64>() + team * size_of::<u64>()
     }
 
     fn team(&self, team: usize) -> usize {
@@ -96,7 +108,11 @@ impl Places {
 pub struct DeviceLibrary<'w> {
     world: &'w World,
     streams: &'w GpuStreams,
+    /// The server of requests, unless every PE is mapped.
+    server: Option<&'w RingServer>,
     places: Places,
+    /// The address of this PE's GPU heap.
+    heap: u64,
     state: State,
 }
 
@@ -111,81 +127,85 @@ impl fmt::Debug for DeviceLibrary<'_> {
 impl World {
     /// Opens the device library. Collective; once in a world's life.
     ///
+    /// Kernels load and store the memory of PEs that is mapped for their GPU (M8). Their calls towards other PEs are requests to
+    /// a thread of this process, which uses the routes that the host's calls use.
+    ///
     /// # Errors
     ///
-    /// [`Error::Argument`] without a CUDA heap, [`Error::Unreachable`] where a PE's GPU memory is not mapped for
-    /// another PE's GPU.
+    /// [`Error::Argument`] without a CUDA heap, or if it was opened before.
     pub fn device_library(&self) -> Result<DeviceLibrary<'_>> {
         const CALL: &str = "device_library";
         let streams = self.gpu_streams(CALL)?;
-        if let Err(why) = &streams.collective {
-            return Err(Error::Unreachable {
+        if self.inner.ring_server.get().is_some() {
+            return Err(Error::Argument {
                 call: CALL,
-                from: self.my_pe(),
-                pe: streams.unreached().unwrap_or(self.my_pe()),
-                why: format!("kernels reach mapped GPU memory only, and {why}"),
+                what: "this world's device library is open already; open it once, and prepare all modules with it".into(),
             });
         }
         let (pes, teams) = (self.n_pes(), PERMANENT + self.pe.config.teams);
         let (_, bytes) = Places::bytes(pes, teams);
         let block = self.allocate_own_on(MemoryKind::Cuda, CALL, bytes)?;
         let places = Places { block, pes, teams };
-        let library = DeviceLibrary {
+        let heap = self.worker.local_address(block.into()) as u64 - block.offset();
+        // A GPU reaches its own memory, whatever the routes are.
+        let is_mapped = |pe| pe == self.my_pe() || streams.address(pe, 0).is_some();
+        let served = Served {
+            context: self.context_of(None, ContextOptions::NONE)?,
+            stop_word: Arc::clone(&streams.stop_word),
+            heap: (heap, self.gpu_heap_limit() as u64),
+            handles: (self.gpu_tag(), OWN),
+        };
+        let server = match (0..pes).all(is_mapped) {
+            true => None,
+            false => Some(RingServer::start(&streams.gpu.context, served)?),
+        };
+        let mut library = DeviceLibrary {
             world: self,
             streams,
+            server: self.inner.ring_server.get_or_init(|| server).as_ref(),
             places,
-            state: self.device_state(CALL, streams, places)?,
+            heap,
+            state: self.device_state(streams, places, heap),
         };
+        if let Some(server) = library.server {
+            if let Some(quiet) = server.quiet_handle() {
+                // The cell is empty: a library is opened once.
+                let _ = streams.ring_quiet.set(quiet);
+            }
+            library.state.ring = library.own(places.start() + Places::RING).as_raw();
+        }
         library.fill(CALL)?;
         self.barrier_all()?;
         Ok(library)
     }
 
-    fn device_state(
-        &self,
-        call: &'static str,
-        streams: &GpuStreams,
-        places: Places,
-    ) -> Result<State> {
-        let own = |offset| own_address(call, streams, self.my_pe(), offset);
-        let peers = streams.heaps_table().ok_or_else(|| unmapped(call))?;
-        Ok(State {
+    fn device_state(&self, streams: &GpuStreams, places: Places, heap: u64) -> State {
+        let own = |offset: usize| heap + offset as u64;
+        State {
             abi: State::ABI_WORD,
             me: self.my_pe() as u32,
             n: self.n_pes() as u32,
             flags: 0,
-            heap: own(0)?.as_raw(),
+            heap,
             heap_bytes: self.gpu_heap_limit() as u64,
-            peers: peers.as_raw(),
-            teams: own(places.pointer(0))?.as_raw(),
-            shared: own(places.start())?.as_raw(),
+            peers: own(places.start() + Places::PEERS),
+            teams: own(places.pointer(0)),
+            shared: own(places.start()),
             ring: 0,
             stop: streams.stop().stop.as_raw(),
             fault: streams.stop_word.fault_address().as_raw(),
             deadline: 0,
             reserved: [0; 3],
-        })
-    }
-}
-
-/// The address of a byte of this PE's GPU heap.
-fn own_address(
-    call: &'static str,
-    streams: &GpuStreams,
-    me: usize,
-    offset: usize,
-) -> Result<DevicePtr> {
-    streams.address(me, offset).ok_or_else(|| unmapped(call))
-}
-
-fn unmapped(call: &'static str) -> Error {
-    Error::Gpu {
-        call,
-        why: "this PE's GPU heap is not mapped for its own GPU".into(),
+        }
     }
 }
 
 impl DeviceLibrary<'_> {
+    /// The address of a byte of this PE's GPU heap.
+    fn own(&self, offset: usize) -> DevicePtr {
+        DevicePtr::from_raw(self.heap).add(offset)
+    }
+
     /// A copy of a few bytes to this PE's GPU heap, complete on return.
     fn write(&self, call: &'static str, to: DevicePtr, bytes: &[u8]) -> Result<()> {
         let stream =
@@ -203,8 +223,7 @@ impl DeviceLibrary<'_> {
     }
 
     fn write_own(&self, call: &'static str, offset: usize, bytes: &[u8]) -> Result<()> {
-        let to = own_address(call, self.streams, self.world.my_pe(), offset)?;
-        self.write(call, to, bytes)
+        self.write(call, self.own(offset), bytes)
     }
 
     /// Zeroes this PE's part, and writes the permanent teams. The caller ensures that all PEs have done so before any goes on.
@@ -217,27 +236,37 @@ impl DeviceLibrary<'_> {
             turn: 0,
         };
         self.write_own(call, places.start(), bytes_of(&shared))?;
+        if let Some(server) = self.server {
+            let ring = server.ring(self.own(places.start() + Places::HEAD));
+            self.write_own(call, places.start() + Places::RING, bytes_of(&ring))?;
+        }
+        let heap_of = |pe| match self.streams.address(pe, 0) {
+            _ if pe == self.world.my_pe() => self.heap,
+            mapped => mapped.map_or(0, DevicePtr::as_raw),
+        };
+        let peers: Vec<u64> = (0..places.pes).map(heap_of).collect();
+        self.write_own(call, places.start() + Places::PEERS, cast_slice(&peers))?;
         self.write_team(call, 0, &self.world.team().state().members)?;
         self.write_team(call, 1, &self.world.shared_team().state().members)
     }
 
     fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
-        let (places, me) = (&self.places, self.world.my_pe());
-        let own = |offset| own_address(call, self.streams, me, offset).map(DevicePtr::as_raw);
+        let places = &self.places;
+        let own = |offset| self.own(offset).as_raw();
         let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
         self.write_own(call, places.members(number), cast_slice(&pes))?;
         let (scratch, place) = places.scratch(number);
         let team = DeviceTeam {
             n: pes.len() as u32,
             me: members.me() as u32,
-            members: own(places.members(number))?,
-            words: own(places.words(number))?,
-            scratch: own(scratch)?,
+            members: own(places.members(number)),
+            words: own(places.words(number)),
+            scratch: own(scratch),
             place: place as u64,
             ..DeviceTeam::zeroed()
         };
         self.write_own(call, places.team(number), bytes_of(&team))?;
-        let address = own(places.team(number))?;
+        let address = own(places.team(number));
         self.write_own(call, places.pointer(number), bytes_of(&address))
     }
 
@@ -297,6 +326,9 @@ impl DeviceLibrary<'_> {
                 call: CALL,
                 why: bad.to_string(),
             });
+        }
+        if let Some(why) = self.server.and_then(RingServer::failure) {
+            return Err(Error::Gpu { call: CALL, why });
         }
         match self.streams.stop_word.value() {
             STOP_DEADLINE => Err(Error::Gpu {

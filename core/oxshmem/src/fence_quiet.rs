@@ -107,10 +107,23 @@ impl Context<'_> {
         self.in_call("quiet").quiet_slow(None, stored)
     }
 
+    /// Completes what kernels had asked of the host (G4).
+    #[inline]
+    pub(crate) fn quiet_kernels(&self) {
+        #[cfg(feature = "cuda")]
+        if let Some(streams) = &self.pe.gpu_streams
+            && let Some(ring) = streams.ring_quiet.get()
+        {
+            ring.quiet();
+        }
+    }
+
     /// The part of a quiet beyond this CPU's fence. `stored` says whether that was a full one.
     #[cold]
     #[track_caller]
     pub(crate) fn quiet_slow(&self, only: Option<&[usize]>, stored: bool) -> Result<()> {
+        // A world with GPU memory always comes here.
+        self.quiet_kernels();
         placed(|| Ok(self.worker.quiet_slow(only, stored)?))
     }
 

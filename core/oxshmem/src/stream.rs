@@ -76,6 +76,10 @@ impl World {
             return None;
         }
         let streams = self.pe.gpu_streams.as_ref()?;
+        if pe == self.my_pe() {
+            let own = self.worker.local_address(sym.into());
+            return Some(DevicePtr::from_raw(own as u64));
+        }
         streams.address(pe, sym.offset() as usize)
     }
 

@@ -1,6 +1,8 @@
 //! The world of a PE: its default context, its heaps and its part of the job, from `init` to `finalize`.
 
 use std::cell::Cell;
+#[cfg(feature = "cuda")]
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use oxshmem_transport::MemoryKind;
 
 use crate::config::MemoryModel;
 use crate::context::Context;
+#[cfg(feature = "cuda")]
+use crate::device::ring_server::RingServer;
 use crate::error::{Error, Result};
 use crate::goodbye;
 use crate::heap::Growth;
@@ -59,6 +63,9 @@ pub(crate) struct Inner {
     linger: bool,
     /// Whether signals of the last arrival could not be sent.
     stranded: Cell<bool>,
+    /// The thread that serves kernels, where there has to be one, once the device library is open.
+    #[cfg(feature = "cuda")]
+    pub ring_server: OnceCell<Option<RingServer>>,
 }
 
 impl fmt::Debug for World {
@@ -77,6 +84,8 @@ impl Inner {
             growths,
             nic_atomics,
             hinted: Arc::default(),
+            #[cfg(feature = "cuda")]
+            ring_server: OnceCell::new(),
             linger,
             stranded: Cell::new(false),
         }
@@ -297,6 +306,9 @@ impl Drop for World {
         if let Some(streams) = &self.pe.gpu_streams {
             streams.stop_word.end();
         }
+        // Its context uses the domains.
+        #[cfg(feature = "cuda")]
+        drop(self.inner.ring_server.take());
         for opened in &self.worker.engine.rails {
             opened.domain.shutdown();
         }

@@ -1,8 +1,8 @@
 //! The GPU of a world: its context, its kernels, the mappings of every PE's heap for it,
 //! and the library's own words in GPU memory.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
@@ -12,6 +12,7 @@ use oxshmem_device_library::layout::{COMPLETE, Fault};
 use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_transport::SignalOp;
 
+use crate::device::ring_state::RingQuiet;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::device::Gpu;
 use crate::sym::Sym;
@@ -153,6 +154,8 @@ pub(crate) struct GpuStreams {
     pub collective: Result<(), String>,
     /// Whether streams may have work that uses it.
     used: AtomicBool,
+    /// The quiet of what kernels have asked of the host, where they may.
+    pub ring_quiet: OnceLock<RingQuiet>,
 }
 
 impl GpuStreams {
@@ -181,6 +184,7 @@ impl GpuStreams {
             heaps,
             collective: Ok(()),
             used: AtomicBool::new(false),
+            ring_quiet: OnceLock::new(),
         };
         streams.write_sync_words()?;
         Ok(streams)

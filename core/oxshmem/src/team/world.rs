@@ -118,6 +118,7 @@ impl World {
             signature,
             words,
         };
+        self.quiet_kernels();
         let mine = mine.map_err(CollectiveError::from);
         Ok(barrier(&self.worker, &self.pe.sync_area, info, mine)?)
     }

@@ -204,7 +204,12 @@ extern "C" __global__ void queries(u64* own, u64* seen, team_t odds) {
     seen[5] = odds < 0 ? 0 : team_n_pes(odds);
     seen[6] = odds < 0 ? 0 : team_translate_pe(odds, team_my_pe(odds), TEAM_WORLD);
     seen[7] = odds < 0 ? 0 : team_translate_pe(TEAM_WORLD, 0, odds);
-    *ptr(own, (my_pe() + 1) % n_pes()) = 77 + my_pe();
+    // Null where the PE is not mapped.
+    u64* theirs = ptr(own, (my_pe() + 1) % n_pes());
+    if (theirs)
+        *theirs = 77 + my_pe();
+    else
+        p(own, 77 + my_pe(), (my_pe() + 1) % n_pes());
 }
 
 // A bad call of one thread.

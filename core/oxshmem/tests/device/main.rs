@@ -44,9 +44,20 @@ fn job(n: usize, program: &'static str) -> Option<Job> {
     Some(job)
 }
 
-fn passes(program: &'static str, pes: &[usize]) {
-    for &n in pes {
+/// The paths between PEs: all mapped; all by the host; or PE 1 alone by the host.
+const PATHS: [Option<(&str, &str)>; 3] = [
+    None,
+    Some(("OXSHMEM_TRANSPORT", "loopback")),
+    Some(("OXSHMEM_ROUTE", "1=^nvlink")),
+];
+
+fn passes(program: &'static str, pes: &[usize], path: usize) {
+    for &n in pes.iter().filter(|n| path == 0 || **n > 1) {
         if let Some(job) = job(n, program) {
+            let job = match PATHS[path] {
+                Some((name, value)) => job.with(name, value),
+                None => job,
+            };
             end_well(job.start());
         }
     }
@@ -54,9 +65,19 @@ fn passes(program: &'static str, pes: &[usize]) {
 
 macro_rules! programs {
     ($($name:ident: $program:literal, $pes:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            passes($program, &$pes);
+        mod $name {
+            #[test]
+            fn mapped() {
+                super::passes($program, &$pes, 0);
+            }
+            #[test]
+            fn by_the_host() {
+                super::passes($program, &$pes, 1);
+            }
+            #[test]
+            fn mixed() {
+                super::passes($program, &$pes, 2);
+            }
         }
     )*};
 }

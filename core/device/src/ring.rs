@@ -1,0 +1,286 @@
+//! The ring of requests that kernels make of the host, for PEs whose memory is not mapped for their GPU.
+//!
+//! Kernels take tickets from a counter in the GPU's memory, wait until their slot is free, fill it, and store its sequence last. The
+//! host reads slots in the order of tickets. It tells by three counters what it has read, whose sources may be changed, and what is
+//! complete at its target; all three only grow. `header/ring.cuh` is the kernels' side.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::{Pod, Zeroable};
+
+/// The slots of a ring: a power of two.
+pub const SLOTS: u64 = 1024;
+
+/// The ring as kernels see it, in the GPU's memory. The fields are addresses there.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Ring {
+    /// [`SLOTS`] slots of 8 words.
+    pub slots: u64,
+    /// As many answers of 2 words.
+    pub answers: u64,
+    /// The counter of tickets.
+    pub head: u64,
+    /// [`HostRing::TAKEN`].
+    pub taken: u64,
+    /// [`HostRing::SOURCES_READ`].
+    pub sources_read: u64,
+    /// [`HostRing::DONE`].
+    pub done: u64,
+    /// `SLOTS - 1`.
+    pub mask: u64,
+}
+
+/// The operation of a request, in the order of `Operation` in `header/ring.cuh`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the calls")]
+pub enum Operation {
+    Put,
+    PutValue,
+    Get,
+    GetValue,
+    PutSignal,
+    Signal,
+    Fetch,
+    Set,
+    Swap,
+    CompareSwap,
+    Add,
+    FetchAdd,
+    And,
+    FetchAnd,
+    Or,
+    FetchOr,
+    Xor,
+    FetchXor,
+    Fence,
+    Quiet,
+    Flush,
+}
+
+impl Operation {
+    /// All, by their numbers.
+    pub const ALL: [Operation; 21] = {
+        use Operation::*;
+        [
+            Put,
+            PutValue,
+            Get,
+            GetValue,
+            PutSignal,
+            Signal,
+            Fetch,
+            Set,
+            Swap,
+            CompareSwap,
+            Add,
+            FetchAdd,
+            And,
+            FetchAnd,
+            Or,
+            FetchOr,
+            Xor,
+            FetchXor,
+            Fence,
+            Quiet,
+            Flush,
+        ]
+    };
+}
+
+/// A request of a kernel, as it stands in its slot. Nothing in it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The operation; none if there is no such number.
+    pub operation: Option<Operation>,
+    /// The bytes of a word; or the operation of a signal (0 sets, 1 adds); or, of a put or get, 1 if the caller waits for it.
+    pub width: u8,
+    /// The PE.
+    pub pe: u32,
+    /// The offset in that PE's GPU heap.
+    pub remote: u64,
+    /// The address here of a put's source, or of a get's destination.
+    pub local: u64,
+    /// The bytes.
+    pub bytes: u64,
+    /// The operand.
+    pub value: u64,
+    /// The value to compare with, or the offset of the signal.
+    pub compare: u64,
+}
+
+/// The host's side of a ring's page-locked memory. One thread uses it.
+#[derive(Debug)]
+pub struct HostRing {
+    memory: NonNull<u8>,
+    next: u64,
+}
+
+// SAFETY: the memory is shared with the GPU and accessed by atomics; it may be used from any one thread.
+unsafe impl Send for HostRing {}
+
+impl HostRing {
+    /// The offset of the count of requests that were read.
+    pub const TAKEN: usize = 0;
+    /// The offset of the count of requests whose sources may be changed.
+    pub const SOURCES_READ: usize = 64;
+    /// The offset of the count of requests that are complete.
+    pub const DONE: usize = 128;
+    /// The offset of the slots.
+    pub const SLOTS: usize = 192;
+    /// The offset of the answers.
+    pub const ANSWERS: usize = Self::SLOTS + SLOTS as usize * 64;
+    /// The bytes of all.
+    pub const BYTES: usize = Self::ANSWERS + SLOTS as usize * 16;
+
+    /// The ring in zeroed memory.
+    ///
+    /// # Safety
+    ///
+    /// [`BYTES`](Self::BYTES) bytes at `memory`, aligned to 64, stay allocated while this lives, and nobody but kernels by the
+    /// header's protocol uses them.
+    #[must_use]
+    pub unsafe fn new(memory: NonNull<u8>) -> HostRing {
+        HostRing { memory, next: 0 }
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset + 8 <= Self::BYTES && offset.is_multiple_of(8));
+        // SAFETY: the offset lies within the memory, at a multiple of 8, and is accessed by atomics alone.
+        unsafe { AtomicU64::from_ptr(self.memory.as_ptr().add(offset).cast()) }
+    }
+
+    fn place(ticket: u64) -> usize {
+        (ticket & (SLOTS - 1)) as usize
+    }
+
+    /// The next request, if a kernel has stored it whole. Its slot is free from then on.
+    pub fn take(&mut self) -> Option<(u64, Request)> {
+        let ticket = self.next;
+        let slot = Self::SLOTS + Self::place(ticket) * 64;
+        if self.word(slot + 56).load(Ordering::Acquire) != ticket + 1 {
+            return None;
+        }
+        let word = |number: usize| self.word(slot + number * 8).load(Ordering::Relaxed);
+        let head = word(0);
+        let request = Request {
+            operation: Operation::ALL.get((head & 0xff) as usize).copied(),
+            width: (head >> 8) as u8,
+            pe: (head >> 32) as u32,
+            remote: word(1),
+            local: word(2),
+            bytes: word(3),
+            value: word(4),
+            compare: word(5),
+        };
+        self.next += 1;
+        self.word(Self::TAKEN).store(self.next, Ordering::Release);
+        Some((ticket, request))
+    }
+
+    /// The number of requests that were taken.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.next
+    }
+
+    /// Tells that the sources of the first `count` requests may be changed.
+    pub fn free_sources(&self, count: u64) {
+        self.word(Self::SOURCES_READ)
+            .store(count, Ordering::Release);
+    }
+
+    /// Tells that the first `count` requests are complete.
+    pub fn complete(&self, count: u64) {
+        self.word(Self::DONE).store(count, Ordering::Release);
+    }
+
+    /// Answers a request. False while its place has an answer that its kernel has not read yet.
+    #[must_use]
+    pub fn answer(&self, ticket: u64, value: u64) -> bool {
+        let answer = Self::ANSWERS + Self::place(ticket) * 16;
+        if self.word(answer + 8).load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        self.word(answer).store(value, Ordering::Relaxed);
+        self.word(answer + 8).store(ticket + 1, Ordering::Release);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Zeroed memory of a ring.
+    #[repr(align(64))]
+    struct Memory([u64; HostRing::BYTES / 8]);
+
+    impl Memory {
+        fn start(&mut self) -> NonNull<u8> {
+            NonNull::from(&mut self.0).cast()
+        }
+    }
+
+    #[test]
+    fn requests_are_taken_once_in_order_over_several_laps() {
+        let mut memory = Box::new(Memory([0; HostRing::BYTES / 8]));
+        // SAFETY: the memory lives until the end, and this test is its kernel.
+        let mut ring = unsafe { HostRing::new(memory.start()) };
+        assert_eq!(ring.take(), None);
+        for ticket in 0..3 * SLOTS {
+            let slot = HostRing::SLOTS + (ticket % SLOTS) as usize * 64;
+            let words = [11 | 8 << 8 | 3 << 32, 16, 0x1000, 8, ticket, 7];
+            for (number, word) in words.into_iter().enumerate() {
+                ring.word(slot + 8 * number).store(word, Ordering::Relaxed);
+            }
+            assert_eq!(ring.take(), None);
+            ring.word(slot + 56).store(ticket + 1, Ordering::Release);
+            let (taken, request) = ring.take().unwrap();
+            assert_eq!(taken, ticket);
+            assert_eq!(
+                request,
+                Request {
+                    operation: Some(Operation::FetchAdd),
+                    width: 8,
+                    pe: 3,
+                    remote: 16,
+                    local: 0x1000,
+                    bytes: 8,
+                    value: ticket,
+                    compare: 7
+                }
+            );
+            assert_eq!(
+                ring.word(HostRing::TAKEN).load(Ordering::Relaxed),
+                ticket + 1
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_waits_until_the_one_before_it_was_read() {
+        let mut memory = Box::new(Memory([0; HostRing::BYTES / 8]));
+        // SAFETY: as above.
+        let ring = unsafe { HostRing::new(memory.start()) };
+        assert!(ring.answer(5, 77));
+        assert!(!ring.answer(5 + SLOTS, 78));
+        let place = HostRing::ANSWERS + 5 * 16;
+        assert_eq!(ring.word(place).load(Ordering::Relaxed), 77);
+        assert_eq!(ring.word(place + 8).load(Ordering::Relaxed), 6);
+        ring.word(place + 8).store(0, Ordering::Relaxed);
+        assert!(ring.answer(5 + SLOTS, 78));
+    }
+
+    /// The numbers of the header's enumeration.
+    #[test]
+    fn operations_are_the_headers() {
+        let names = crate::HEADER
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("OP_")?.strip_suffix(','))
+            .map(|name| name.replace('_', "").to_lowercase());
+        let ours = Operation::ALL.map(|operation| format!("{operation:?}").to_lowercase());
+        assert!(names.eq(ours));
+    }
+}
