@@ -201,15 +201,18 @@ impl Job {
 pub fn end_well(mut processes: Vec<Process>) -> Vec<Vec<String>> {
     // All at once: the host of the rendezvous ends last.
     processes.iter_mut().for_each(Process::release);
-    let end = |(rank, process): (usize, Process)| {
-        let (status, said, errors) = process.end();
-        assert!(
-            status.success(),
-            "PE {rank}: {status}; it said {said:?}; {errors}"
-        );
-        said
-    };
-    processes.into_iter().enumerate().map(end).collect()
+    let ended: Vec<_> = processes.into_iter().map(Process::end).collect();
+    // The failure of one makes others fail: all are told.
+    let failed: String = ended
+        .iter()
+        .enumerate()
+        .filter(|(_, (status, ..))| !status.success())
+        .map(|(rank, (status, said, errors))| {
+            format!("PE {rank}: {status}; it said {said:?}; {errors}\n")
+        })
+        .collect();
+    assert!(failed.is_empty(), "{failed}");
+    ended.into_iter().map(|(_, said, _)| said).collect()
 }
 
 /// How long the PEs of a job that cannot be complete look for each other.

@@ -365,6 +365,7 @@ fn all_calls(kernels: &Kernels<'_>, team: i32, pes: &[usize], lengths: &[usize])
                     );
                     assert!(seen[wanted.len()..].iter().all(|&value| value == -1));
                     world.put(dest, &vec![-1_i64; ROOM], world.my_pe())?;
+                    world.quiet()?;
                     kernels.run(c"collective", 1, threads, sync_of(team))?;
                 }
             }
