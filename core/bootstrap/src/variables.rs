@@ -18,6 +18,10 @@ pub(crate) const JOB_KEY: &str = "OXSHMEM_JOB_KEY";
 /// The variable by which a host's agent tells its PEs the host's address in the network that joins the hosts.
 pub(crate) const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
 
+/// libfabric's variable for the number of processes, and the number that it expects by itself. It is read before any
+/// connection is made, so that a launcher has to set it.
+pub(crate) const FABRIC_SIZE: (&str, u32) = ("FI_UNIVERSE_SIZE", 256);
+
 /// A function that gives a variable's value, if it is set.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 

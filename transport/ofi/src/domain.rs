@@ -4,6 +4,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
 use oxshmem_transport::{
     Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion, Memory,
@@ -42,7 +43,12 @@ pub(crate) struct OfiDomain {
 }
 
 impl OfiDomain {
-    pub(crate) fn open(info: &Info, plan: Plan, job: Job) -> Result<OfiDomain> {
+    pub(crate) fn open(
+        info: &Info,
+        plan: Plan,
+        connect_timeout: Duration,
+        job: Job,
+    ) -> Result<OfiDomain> {
         let facts = info.facts().clone();
         let endpoint = Endpoint::open(info, job.size)?;
         let nonce = random()?;
@@ -59,6 +65,7 @@ impl OfiDomain {
             puts: plan.puts,
             local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
             longest: facts.longest,
+            connect_timeout,
         };
         let me = job.me;
         let state = State::new(job, nonce, ways, endpoint);

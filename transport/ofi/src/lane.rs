@@ -64,7 +64,10 @@ impl OfiLane {
         match (entry.op, at) {
             (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some(at)) if from.len > 0 => {
                 // SAFETY: the source is readable, by the caller's promise.
-                unsafe { put_here(state, at, from, entry.signal) }
+                unsafe {
+                    let source = (from.addr.cast_const(), from.len);
+                    state.regions.put_from(at, source, entry.signal);
+                }
             }
             (Op::PutSignal { .. }, Some(at)) => {
                 state.regions.put(at, &[], entry.signal);
@@ -86,18 +89,6 @@ impl OfiLane {
             _ => {}
         }
     }
-}
-
-/// Copies within this PE's memory, through a buffer, as source and destination may overlap.
-///
-/// # Safety
-///
-/// The source is readable.
-unsafe fn put_here(state: &State, at: (u32, u64), from: Local, signal: Option<Signal>) {
-    let mut bytes = vec![0_u8; from.len];
-    // SAFETY: the source is readable, by the caller's promise.
-    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, from.len) };
-    state.regions.put(at, &bytes, signal);
 }
 
 fn unsupported(what: String) -> Error {

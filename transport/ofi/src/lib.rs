@@ -140,7 +140,8 @@ unsafe impl Transport for Ofi {
             transport: NAME,
             why: format!("{} is not there any more", device.name),
         })?;
-        let domain = domain::OfiDomain::open(&wanted.info, wanted.plan, job.clone())?;
+        let timeout = self.sound()?.connect_timeout;
+        let domain = domain::OfiDomain::open(&wanted.info, wanted.plan, timeout, job.clone())?;
         Ok(Arc::new(domain))
     }
 }

@@ -81,9 +81,6 @@ pub(crate) struct PeerState {
     pub regions: BTreeMap<u32, Key>,
 }
 
-/// The longest time for a first connection: longer than the fifth try of TCP, which a network that loses packets needs.
-const CONNECTS: Duration = Duration::from_secs(40);
-
 impl PeerState {
     /// The provider has taken an operation to it.
     pub(crate) fn reached(&mut self) {
@@ -91,18 +88,23 @@ impl PeerState {
         self.refused_since = None;
     }
 
-    /// The provider takes no operation to it in this round. Gives the reason if it has not for so long that there is no
-    /// connection.
-    pub(crate) fn refused(&mut self, round: u64, now: Instant) -> Option<String> {
+    /// The provider takes no operation to it in this round. Gives the reason if it never has, for longer than `timeout`.
+    pub(crate) fn refused(
+        &mut self,
+        round: u64,
+        now: Instant,
+        timeout: Duration,
+    ) -> Option<String> {
         self.full_in = round;
         let since = *self.refused_since.get_or_insert(now);
         let connects = self.was_reached || self.was_heard;
         let waited = now.saturating_duration_since(since);
-        (!connects && waited > CONNECTS).then(|| {
+        (!connects && waited > timeout).then(|| {
             format!(
                 "there was no connection within {} seconds: see whether its interface and this PE's reach each other, \
-                 whether a firewall is between them, and whether the limit of open files is too low (ulimit -n)",
-                CONNECTS.as_secs()
+                 whether a firewall is between them, and whether the limit of open files is too low (ulimit -n); \
+                 OXSHMEM_OFI_CONNECT_TIMEOUT is the time",
+                timeout.as_secs()
             )
         })
     }
@@ -139,26 +141,28 @@ impl PeerState {
 mod tests {
     use super::*;
 
+    const TIME: Duration = Duration::from_secs(7);
+
     #[test]
     fn a_pe_that_is_never_reached_fails_after_a_while_and_one_that_was_is_waited_for() {
         let start = Instant::now();
-        let later = start + CONNECTS + Duration::from_secs(1);
+        let later = start + TIME + Duration::from_secs(1);
         let mut peer = PeerState::default();
-        assert!(peer.refused(1, start).is_none());
-        assert!(peer.refused(2, start + CONNECTS).is_none());
-        let why = peer.refused(3, later).unwrap();
+        assert!(peer.refused(1, start, TIME).is_none());
+        assert!(peer.refused(2, start + TIME, TIME).is_none());
+        let why = peer.refused(3, later, TIME).unwrap();
         assert!(
-            why.contains("no connection") && why.contains("firewall"),
+            why.contains("no connection within 7 s") && why.contains("firewall"),
             "{why}"
         );
 
         let mut peer = PeerState::default();
         peer.reached();
-        assert!(peer.refused(1, start).is_none() && peer.refused(2, later).is_none());
+        assert!(peer.refused(1, start, TIME).is_none() && peer.refused(2, later, TIME).is_none());
         let mut peer = PeerState {
             was_heard: true,
             ..PeerState::default()
         };
-        assert!(peer.refused(1, start).is_none() && peer.refused(2, later).is_none());
+        assert!(peer.refused(1, start, TIME).is_none() && peer.refused(2, later, TIME).is_none());
     }
 }

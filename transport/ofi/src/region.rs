@@ -80,9 +80,31 @@ impl OwnRegions {
         };
         fence(Ordering::SeqCst);
         // SAFETY: `from` lies in a region that its owner keeps, `to` is the caller's.
-        unsafe { oxshmem_heap::copy::copy(to, from, len) };
+        unsafe { copy_overlapping(to, from, len) };
         fence(Ordering::SeqCst);
         true
+    }
+
+    /// As [`put`](Self::put), of memory of this process, which may overlap with the place in the region.
+    ///
+    /// # Safety
+    ///
+    /// `from` is readable for `len` bytes.
+    pub(crate) unsafe fn put_from(
+        &self,
+        (region, offset): (u32, u64),
+        (from, len): (*const u8, usize),
+        signal: Option<Signal>,
+    ) -> bool {
+        let to = self.find(region, offset, len as u64, 1);
+        let has_word = |signal: Signal| self.word(signal.region, signal.offset).is_some();
+        let Some(to) = to.filter(|_| signal.is_none_or(has_word)) else {
+            return false;
+        };
+        fence(Ordering::Release);
+        // SAFETY: `to` lies in a region that its owner keeps, `from` is the caller's.
+        unsafe { copy_overlapping(to, from, len) };
+        self.put((region, offset), &[], signal)
     }
 
     /// Writes a reply: the value, and then the number.
@@ -98,6 +120,68 @@ impl OwnRegions {
                 true
             }
             _ => false,
+        }
+    }
+}
+
+/// Bytes that one step of an overlapping copy takes.
+const STEP: usize = 4096;
+
+/// A buffer of one step, in which data lies as in a word of its destination.
+#[repr(align(8))]
+struct Step([u8; STEP + 8]);
+
+/// Copies bytes whose source and destination may overlap. A word of 8 bytes that lies alike in both is copied whole.
+///
+/// # Safety
+///
+/// `from` is readable and `to` is writable for `len` bytes.
+unsafe fn copy_overlapping(to: *mut u8, from: *const u8, len: usize) {
+    let distance = to.addr().abs_diff(from.addr());
+    if distance == 0 {
+        return;
+    }
+    if distance >= len {
+        // SAFETY: the caller's promise; they do not overlap.
+        return unsafe { oxshmem_heap::copy::copy(to, from, len) };
+    }
+    let phase = to.addr() % 8;
+    let steps = (phase + len).div_ceil(STEP);
+    let mut buffer = Step([0; STEP + 8]);
+    for step in 0..steps {
+        // No step writes to source bytes that a later one reads.
+        let step = match to.addr() < from.addr() {
+            true => step,
+            false => steps - 1 - step,
+        };
+        let start = (step * STEP).max(phase) - phase;
+        let end = ((step + 1) * STEP).min(phase + len) - phase;
+        let place = buffer.0.as_mut_ptr().wrapping_add((phase + start) % 8);
+        // SAFETY: the caller's promise; the buffer has room for a step at each place in a word.
+        unsafe {
+            oxshmem_heap::copy::copy(place, from.wrapping_add(start), end - start);
+            oxshmem_heap::copy::copy(to.wrapping_add(start), place, end - start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_arrive_as_they_were_however_source_and_destination_overlap(
+            from in 0_usize..6000, to in 0_usize..6000, len in 0_usize..10_000,
+        ) {
+            let mut bytes: Vec<u8> = (0..16_000_u32).map(|n| (n % 251) as u8).collect();
+            let mut expected = bytes.clone();
+            expected.copy_within(from..from + len, to);
+            let base = bytes.as_mut_ptr();
+            // SAFETY: both ranges lie in the list.
+            unsafe { copy_overlapping(base.wrapping_add(to), base.wrapping_add(from), len) };
+            prop_assert!(bytes == expected);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use oxshmem_transport::Variable;
 
@@ -17,6 +18,7 @@ const fn variable(name: &'static str, default: &'static str, meaning: &'static s
 const PROVIDER: &str = "OXSHMEM_OFI_PROVIDER";
 const INTERFACE: &str = "OXSHMEM_OFI_INTERFACE";
 const PUTS: &str = "OXSHMEM_OFI_PUTS";
+const CONNECT_TIMEOUT: &str = "OXSHMEM_OFI_CONNECT_TIMEOUT";
 /// Set by a launcher of several hosts, and no setting of this transport alone.
 const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
 
@@ -39,7 +41,15 @@ pub const VARIABLES: &[Variable] = &[
         "whether puts are messages that the target's CPU copies, each word whole (messages), or writes of the provider (rma), which is refused where \
          software copies them byte by byte",
     ),
+    variable(
+        CONNECT_TIMEOUT,
+        "40",
+        "how long a PE tries to reach another for the first time before the connection has failed (seconds)",
+    ),
 ];
+
+/// The longest time for a first connection: longer than the fifth try of TCP, which a network that loses packets needs.
+const CONNECTS: Duration = Duration::from_secs(40);
 
 /// The way of puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +87,8 @@ pub struct Settings {
     pub host_address: Option<IpAddr>,
     /// `OXSHMEM_OFI_PUTS`.
     pub puts: Puts,
+    /// `OXSHMEM_OFI_CONNECT_TIMEOUT`.
+    pub connect_timeout: Duration,
     /// libfabric's own `FI_PROVIDER`, which hides providers from this transport, too.
     pub hidden_by: Option<String>,
 }
@@ -107,6 +119,7 @@ impl Default for Settings {
             interfaces: None,
             host_address: None,
             puts: Puts::Auto,
+            connect_timeout: CONNECTS,
             hidden_by: None,
         }
     }
@@ -156,6 +169,14 @@ impl Settings {
                 "messages" => Puts::Messages,
                 _ => return Err(wrong(PUTS, &value, "give auto, rma or messages".into())),
             };
+        }
+        if let Some(value) = get(CONNECT_TIMEOUT) {
+            let seconds = value.trim().parse().ok().filter(|seconds| *seconds > 0);
+            let seconds: u32 = seconds.ok_or_else(|| {
+                let why = "give a number of whole seconds, 1 or more".into();
+                wrong(CONNECT_TIMEOUT, &value, why)
+            })?;
+            settings.connect_timeout = Duration::from_secs(seconds.into());
         }
         Ok(settings)
     }
@@ -305,6 +326,9 @@ mod tests {
         for (name, value, words) in [
             (PUTS, "write", "auto, rma or messages"),
             (INTERFACE, "10.1.0.0/33", "0 to 32 bits"),
+            (CONNECT_TIMEOUT, "0", "whole seconds"),
+            (CONNECT_TIMEOUT, "-1", "whole seconds"),
+            (CONNECT_TIMEOUT, "2.5", "whole seconds"),
             (INTERFACE, "eth0/16", "is no address"),
             (INTERFACE, "fe80::1%", "fe80::1%eth1"),
             (INTERFACE, "fe80::1%3", "fe80::1%eth1"),

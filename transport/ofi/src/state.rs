@@ -1,7 +1,7 @@
 //! The state of a domain: its endpoint, peers, lanes and regions, all under one lock.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Job, Local, Pe, Result};
 
@@ -54,6 +54,8 @@ pub(crate) struct Ways {
     pub local_keys: bool,
     /// The longest operation of the provider.
     pub longest: u64,
+    /// The time for a first connection.
+    pub connect_timeout: Duration,
 }
 
 /// A domain's state.
@@ -200,14 +202,14 @@ impl State {
 
     /// The provider has taken an operation to a PE, or has no room for it now.
     pub(crate) fn took(&mut self, pe: u32, taken: bool) {
-        let round = self.round;
+        let (round, timeout) = (self.round, self.ways.connect_timeout);
         let Some(peer) = self.peer(pe) else {
             return;
         };
         if taken {
             return peer.reached();
         }
-        if let Some(why) = peer.refused(round, Instant::now()) {
+        if let Some(why) = peer.refused(round, Instant::now(), timeout) {
             self.fail_peer(pe, Failure::other(why));
         }
     }

@@ -11,7 +11,9 @@ use super::pipe::Pipe;
 use crate::error::{Error, Result, io};
 use crate::exit_status::ExitStatus;
 use crate::job_key::JobKey;
-use crate::variables::{HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE};
+use crate::variables::{
+    FABRIC_SIZE, HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE,
+};
 
 /// A PE's process.
 #[derive(Debug)]
@@ -139,6 +141,9 @@ pub(super) fn spawn_all(plan: &SpawnPlan<'_>, group: Pid) -> Result<Vec<Pe>> {
                 (0, Input::Inherited) => Stdio::inherit(),
                 _ => Stdio::null(),
             });
+        if let Some((name, size)) = fabric_size(plan.size, plan.env) {
+            command.env(name, size);
+        }
         let set = (index as usize).checked_rem(plan.cpu_sets.len());
         let mask = set
             .and_then(|set| plan.cpu_sets.get(set))
@@ -159,6 +164,13 @@ pub(super) fn spawn_all(plan: &SpawnPlan<'_>, group: Pid) -> Result<Vec<Pe>> {
         pes.push(adopt(child, rank)?);
     }
     Ok(pes)
+}
+
+/// libfabric's variable for a job larger than libfabric expects, unless the user has set it.
+fn fabric_size(size: u32, env: &[(OsString, OsString)]) -> Option<(&'static str, String)> {
+    let (name, expected) = FABRIC_SIZE;
+    let is_set = std::env::var_os(name).is_some() || env.iter().any(|(known, _)| known == name);
+    (size > expected && !is_set).then(|| (name, size.to_string()))
 }
 
 /// A child's descriptors, for the poll loop.
@@ -246,7 +258,7 @@ pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::i
 mod tests {
     use rustix::process::Signal;
 
-    use super::{handles, mask};
+    use super::{fabric_size, handles, mask};
 
     #[test]
     fn a_signal_is_heeded_that_is_blocked_ignored_or_caught() {
@@ -256,6 +268,15 @@ mod tests {
             assert!(!handles(&status(set), Signal::USR2), "{set}");
         }
         assert!(!handles(&status("ShdPnd"), Signal::USR1));
+    }
+
+    #[test]
+    fn libfabric_is_told_the_size_of_a_large_job_unless_the_user_has_said_it() {
+        assert_eq!(fabric_size(256, &[]), None);
+        let told = fabric_size(300, &[]);
+        assert_eq!(told, Some(("FI_UNIVERSE_SIZE", "300".into())));
+        let said = [("FI_UNIVERSE_SIZE".into(), "1000".into())];
+        assert_eq!(fabric_size(300, &said), None);
     }
 
     #[test]

@@ -80,6 +80,14 @@ pub(super) fn announce(
     })
 }
 
+/// The version, and a digest of the sources, which two builds of one version differ in.
+const BUILD: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (build ",
+    env!("OXSHMEM_BUILD"),
+    ")"
+);
+
 /// This PE's card. `gpu` is its GPU heap's limit, and `stages` says whether its process has access to that heap.
 fn my_card(
     config: &Config,
@@ -91,7 +99,7 @@ fn my_card(
     let memory = oxshmem_heap::available::Available::now().map_or(UNKNOWN_MEMORY, |a| a.total);
     let cpus = oxshmem_topo::usable_cpus().ok();
     BusinessCard {
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: BUILD.into(),
         host,
         cpu_count: cpus.as_ref().map_or(1, |c| c.count()),
         cpus: cpus.map(|c| c.allowed.to_string()).unwrap_or_default(),
