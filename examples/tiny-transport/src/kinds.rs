@@ -43,6 +43,7 @@ pub(crate) static PLAIN: Kind = Kind {
         batch: 1,
         message: 0,
         passive_target: true,
+        moves_in_calls: false,
     },
     guarantees: Guarantees {
         put_put: true,
@@ -79,6 +80,7 @@ pub(crate) static NICS: Kind = Kind {
         batch: 4,
         message: 64,
         passive_target: true,
+        moves_in_calls: false,
     },
     guarantees: Guarantees {
         put_put: true,

@@ -113,4 +113,7 @@ pub struct Capabilities {
     pub message: u32,
     /// Whether operations complete though the target makes no call (truly one-sided).
     pub passive_target: bool,
+    /// Whether data that arrive here move only inside calls. They do so late if only the transport's own thread makes
+    /// such: a caller that waits [drives](crate::Lane::progress) its lane although nothing of its own is in flight.
+    pub moves_in_calls: bool,
 }

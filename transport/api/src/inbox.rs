@@ -1,6 +1,7 @@
 //! Messages between PEs: the inbox that takes them, and the replies to them.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Result;
@@ -24,6 +25,10 @@ impl Reply {
     pub const BYTES: u64 = 16;
 }
 
+/// Serves a message where it arrives: from a PE, its bytes. Gives the reply, or nothing if the inbox is to have the message. It
+/// does not block, and calls no domain or lane.
+pub type ServeAtOnce = Arc<dyn Fn(Pe, &[u8]) -> Option<Reply> + Send + Sync>;
+
 /// The inbox of a PE. One owner at a time.
 ///
 /// Replies use the connection that the message arrived by. They are sent only inside [`drain`](Self::drain), so
@@ -38,4 +43,8 @@ pub trait Inbox: Send + fmt::Debug {
     /// [`shutdown`](crate::Domain::shutdown), which ends the sleep, it is
     /// [`Error::Closed`](crate::Error::Closed).
     fn wait(&mut self, timeout: Duration) -> Result<()>;
+
+    /// Offers to serve messages where they arrive, in order with those that the inbox takes. Of use where
+    /// [data move inside calls](crate::Capabilities::moves_in_calls): no other thread has to wake.
+    fn serve_at_once(&mut self, _serve: ServeAtOnce) {}
 }

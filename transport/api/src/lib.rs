@@ -43,7 +43,7 @@ pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSup
 pub use error::{Error, Result};
 pub use fold::Fold;
 pub use guarantees::{Completion, GpuFlush, Guarantees};
-pub use inbox::{Inbox, Reply};
+pub use inbox::{Inbox, Reply, ServeAtOnce};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
 pub use numbers::{RegionNumber, RegionNumbers};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
@@ -52,6 +52,6 @@ pub use published::Published;
 pub use schedule::{Accessor, Schedule};
 pub use traits::{
     Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Network, Peer, Posted, Reach, Region,
-    RemoteRegion, Status, Transport,
+    RemoteRegion, Sleep, Status, Transport,
 };
 pub use variable::Variable;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::capabilities::Capabilities;
 use crate::error::{Error, Result};
@@ -328,6 +329,17 @@ impl Posted {
     }
 }
 
+/// The end of a lane's sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// None: the lane cannot sleep, and returned at once.
+    Unsupported,
+    /// The time has passed.
+    Elapsed,
+    /// There may be something to do.
+    Ready,
+}
+
 /// A stream of operations. One owner at a time; all calls return at once.
 ///
 /// Dropping a lane waits, for a bounded time, until no outstanding operation can access local memory any
@@ -363,6 +375,12 @@ pub trait Lane: Send + fmt::Debug {
     /// [`endpoint`](Self::endpoint), [accept](Domain::accept) and [`connect`](Self::connect). Until then the lane takes no
     /// operations towards it and keeps the outstanding ones, which access no memory. Then it carries them out.
     fn progress(&mut self) -> Result<()>;
+
+    /// Sleeps until there may be something for [`progress`](Self::progress) to do, at most so long. Lanes whose
+    /// [data move inside calls](crate::Capabilities::moves_in_calls) can, if their device has something to sleep on.
+    fn sleep(&mut self, _longest: Duration) -> Sleep {
+        Sleep::Unsupported
+    }
 
     /// The counts of operations accepted and completed towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;

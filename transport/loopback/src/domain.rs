@@ -39,6 +39,7 @@ static CAPABILITIES: Capabilities = Capabilities {
     batch: 1,
     message: 0,
     passive_target: true,
+    moves_in_calls: false,
 };
 
 /// All hold on every CPU, because a lane performs each operation in `post` and puts the fences

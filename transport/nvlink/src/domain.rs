@@ -89,6 +89,7 @@ impl NvlinkDomain {
                 batch: 1,
                 message: 0,
                 passive_target: true,
+                moves_in_calls: false,
             },
             numbers: RegionNumbers::default(),
             heaps: Mutex::default(),

@@ -1,6 +1,6 @@
 //! The ends of operations, and everything that follows from them.
 
-use crate::fabric::endpoint::Event;
+use crate::fabric::endpoint::{BATCH, Event};
 use crate::fabric::fault::{Fault, is_loss};
 use crate::peer::Failure;
 use crate::receive::{News, Receiver};
@@ -8,6 +8,8 @@ use crate::state::{EntryId, Flight, State};
 
 /// Polls of the completion queue in one call.
 const POLLS: usize = 8;
+/// Calls in which acknowledgements wait for other messages to go with, although more happens.
+const PATIENCE: u32 = 4;
 
 impl State {
     /// Does a bounded amount of work: takes ends of operations and messages, and sends what waits. Gives whether there
@@ -17,7 +19,15 @@ impl State {
         let worked = self.take_events(&mut events);
         self.events = events;
         self.lend();
-        self.pay();
+        // Acknowledgements go with other messages to their PEs, if there soon are such.
+        self.unpaid = if self.due.is_empty() {
+            0
+        } else {
+            self.unpaid + 1
+        };
+        if !worked || self.unpaid > PATIENCE || self.owes_much() {
+            self.pay();
+        }
         self.pump();
         worked
     }
@@ -34,14 +44,15 @@ impl State {
                 self.collapse(error.to_string());
                 return true;
             }
-            if events.is_empty() {
-                break;
-            }
-            worked = true;
+            worked |= !events.is_empty();
+            let all = events.len() < BATCH;
             for event in events.drain(..) {
                 self.end(event);
             }
             self.lend();
+            if all {
+                break;
+            }
         }
         worked
     }
@@ -63,6 +74,11 @@ impl State {
                 self.free_slot(pe, slot);
                 self.ended_with(pe, why);
             }
+            Flight::SendInPlace { of } => {
+                self.free_slot(of.pe, slot);
+                self.ended_in_place(of);
+                self.part_ended(of, why);
+            }
             Flight::Write { of } => {
                 self.free_slot(of.pe, slot);
                 self.part_ended(of, why);
@@ -81,12 +97,17 @@ impl State {
             }
             Flight::InPlace { of } => {
                 self.free_bare(of.pe, slot);
-                let lane = self.lanes.get_mut(&of.lane);
-                if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
-                    stream.in_place = stream.in_place.saturating_sub(1);
-                }
+                self.ended_in_place(of);
                 self.part_ended(of, why);
             }
+        }
+    }
+
+    /// The provider accesses the local memory of one operation less.
+    fn ended_in_place(&mut self, of: EntryId) {
+        let lane = self.lanes.get_mut(&of.lane);
+        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+            stream.in_place = stream.in_place.saturating_sub(1);
         }
     }
 
@@ -130,16 +151,15 @@ impl State {
             peers: &mut self.peers,
             lanes: &self.lanes,
             regions: &self.regions,
-            inbox: &mut self.inbox,
+            mailbox: &mut self.mailbox,
+            acknowledges: None,
         };
-        match receiver.receive(&bytes[..len]) {
-            News::Owed(pe) => {
-                if let Some(peer) = self.peer(pe) {
-                    peer.owes_acknowledgement = true;
-                }
-                self.owe(pe);
-            }
-            News::Served(pe) => self.settle(pe),
+        let news = receiver.receive(&bytes[..len]);
+        if let Some(pe) = receiver.acknowledges {
+            self.settle(pe);
+        }
+        match news {
+            News::Owed(pe) => self.owe(pe),
             News::Refused(pe) => {
                 if let Some(peer) = self.peer(pe) {
                     peer.owes_end = true;
@@ -190,10 +210,11 @@ impl State {
         let under_way = self.flights.iter().any(|flight| match flight {
             Flight::Idle | Flight::Receive => false,
             Flight::Send { pe } => of_peer(*pe),
-            Flight::Write { of } | Flight::Read { of, .. } | Flight::InPlace { of } => {
-                of_peer(of.pe)
-            }
+            Flight::SendInPlace { of }
+            | Flight::Write { of }
+            | Flight::Read { of, .. }
+            | Flight::InPlace { of } => of_peer(of.pe),
         });
-        !under_way && self.due.is_empty() && self.listed.is_empty()
+        !under_way && !self.has_more()
     }
 }

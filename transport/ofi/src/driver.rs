@@ -1,4 +1,4 @@
-//! The thread that drives the provider while this PE computes: providers move data only inside calls of them, and
+//! The thread that drives the provider while no lane does: providers move data only inside calls of them, and
 //! messages are served by a CPU. It sleeps while nothing happens.
 
 use std::sync::Arc;
@@ -25,10 +25,9 @@ const STACK: usize = 512 << 10;
 const LONG: i32 = 200;
 /// The longest sleep while the provider has no room for something, in ms.
 const SHORT: i32 = 1;
-/// The pause while lanes drive the provider themselves.
-const PAUSE: Duration = Duration::from_micros(200);
-/// Looks for a lane that drives the provider.
-const LOOKS: u32 = 16;
+/// The pause between two looks whether lanes still drive the provider themselves: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LAST_PAUSE: Duration = Duration::from_millis(1);
 /// Sleeps between polls of a provider that has no descriptor: the first, and the longest.
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const LAST_NAP: Duration = Duration::from_millis(1);
@@ -81,10 +80,14 @@ impl Drop for Driver {
 fn run(shared: &Shared, stop: &AtomicBool) {
     let mut attended = 0;
     let mut nap = FIRST_NAP;
+    let mut pause = FIRST_PAUSE;
     while !stop.load(Ordering::Acquire) {
-        if is_attended(shared, &mut attended) {
-            std::thread::sleep(PAUSE);
+        if shared.is_attended(&mut attended) {
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(LAST_PAUSE);
+            continue;
         }
+        pause = FIRST_PAUSE;
         let mut state = shared.lock();
         if shared.drive(&mut state) {
             nap = FIRST_NAP;
@@ -99,8 +102,7 @@ fn run(shared: &Shared, stop: &AtomicBool) {
             sleep(shared, None, LONG);
             continue;
         };
-        let has_more = !state.listed.is_empty() || !state.due.is_empty();
-        let longest = if has_more { SHORT } else { LONG };
+        let longest = if state.has_more() { SHORT } else { LONG };
         let sleeps = endpoint.may_sleep();
         match endpoint.wait_descriptor().filter(|_| sleeps.is_some()) {
             Some(fd) if sleeps == Some(true) => {
@@ -120,19 +122,6 @@ fn run(shared: &Shared, stop: &AtomicBool) {
             }
         }
     }
-}
-
-/// Whether lanes drive the provider now: they have since `last`, and go on.
-fn is_attended(shared: &Shared, last: &mut u64) -> bool {
-    let count = || shared.attended.load(Ordering::Relaxed);
-    let before = count();
-    if before == std::mem::replace(last, before) {
-        return false;
-    }
-    (0..LOOKS).any(|_| {
-        std::thread::yield_now();
-        count() != before
-    })
 }
 
 /// Sleeps until a descriptor is readable, or the thread is woken, at most `timeout` ms.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_transport::{Error, Inbox, Pe, Reply, Result};
+use oxshmem_transport::{Error, Inbox, Pe, Reply, Result, ServeAtOnce};
 
 use crate::limits::NAME;
 use crate::shared::Shared;
@@ -18,13 +18,13 @@ impl OfiInbox {
     pub(crate) fn open(shared: &Arc<Shared>) -> Result<OfiInbox> {
         let mut state = shared.lock();
         state.check()?;
-        if state.inbox_is_taken {
+        if state.mailbox.is_taken {
             return Err(Error::Unsupported {
                 transport: NAME,
                 what: "a second inbox while the first lives".into(),
             });
         }
-        state.inbox_is_taken = true;
+        state.mailbox.is_taken = true;
         Ok(OfiInbox(Arc::clone(shared)))
     }
 }
@@ -35,16 +35,18 @@ impl Inbox for OfiInbox {
         while taken < BATCH {
             let mut state = self.0.lock();
             state.check()?;
-            let Some(mail) = state.inbox.pop_front() else {
+            let Some(mail) = state.mailbox.take() else {
                 break;
             };
             drop(state);
             taken += 1;
             // The lock is not held while the message is served.
-            let Some(reply) = handler(mail.from, mail.bytes()) else {
+            let reply = handler(mail.from, mail.bytes());
+            let mut state = self.0.lock();
+            state.mailbox.served();
+            let Some(reply) = reply else {
                 continue;
             };
-            let mut state = self.0.lock();
             if mail.from == state.job.me {
                 if state.lanes.contains_key(&mail.lane) {
                     state.regions.reply(&reply);
@@ -65,6 +67,10 @@ impl Inbox for OfiInbox {
         Ok(taken)
     }
 
+    fn serve_at_once(&mut self, serve: ServeAtOnce) {
+        self.0.lock().mailbox.serve_at_once(serve);
+    }
+
     fn wait(&mut self, timeout: Duration) -> Result<()> {
         self.0.await_mail(timeout)
     }
@@ -72,6 +78,6 @@ impl Inbox for OfiInbox {
 
 impl Drop for OfiInbox {
     fn drop(&mut self) {
-        self.0.lock().inbox_is_taken = false;
+        self.0.lock().mailbox.release();
     }
 }

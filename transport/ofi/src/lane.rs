@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use oxshmem_transport::{
     AtomicLevel, Capabilities, Counters, Error, Lane, Local, Op, Pe, Posted, Remote, Result,
-    SignalSupport,
+    SignalSupport, Sleep,
 };
 
 use crate::lane_state::LaneState;
 use crate::limits::{DEPTH, MESSAGE, NAME};
+use crate::mailbox::Mail;
 use crate::message::Signal;
-use crate::receive::Mail;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::stream::Entry;
@@ -84,7 +85,10 @@ impl OfiLane {
                     unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, len) };
                 }
                 let mail = Mail::new(state.job.me, self.number, &bytes[..len]);
-                state.inbox.push_back(mail);
+                let reply = state.mailbox.deliver(mail);
+                reply.iter().for_each(|reply| {
+                    state.regions.reply(reply);
+                });
             }
             _ => {}
         }
@@ -239,6 +243,10 @@ impl Lane for OfiLane {
         let lane = state.lanes.get_mut(&self.number);
         lane.and_then(|lane| lane.reports.pop_front())
             .map_or(Ok(()), Err)
+    }
+
+    fn sleep(&mut self, longest: Duration) -> Sleep {
+        self.shared.sleep(longest)
     }
 
     fn counters(&self, pe: Pe) -> Counters {

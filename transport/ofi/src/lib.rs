@@ -22,8 +22,11 @@
 //!
 //! # Progress
 //!
-//! A thread of the domain drives the provider while the PE computes, and serves messages. It sleeps on the descriptor of the
-//! completion queue, and where a provider has none it naps for up to a millisecond.
+//! Whoever calls a lane's progress drives the provider for all lanes, and serves messages: waits do so. They sleep on the
+//! descriptor of the completion queue. While nobody does either, a thread of the domain does. It looks again after 50 µs to
+//! 1 ms of rest whether the PE still drives. Where a provider has no descriptor it naps for up to a millisecond.
+//!
+//! A message is acknowledged by the next one the other way, or by one of its own once nothing more arrives.
 //!
 //! # Security
 //!
@@ -49,6 +52,7 @@ mod inbox;
 mod lane;
 mod lane_state;
 mod limits;
+mod mailbox;
 mod message;
 mod names;
 mod peer;

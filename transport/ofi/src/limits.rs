@@ -23,3 +23,8 @@ pub(crate) const DEPTH: usize = 128;
 
 /// The longest single operation.
 pub(crate) const LONGEST: u64 = 1 << 30;
+
+/// Small puts that are worth one message.
+pub(crate) const BATCH: u32 = 64;
+/// The longest put that goes together with others, in bytes.
+pub(crate) const SMALL: usize = 512;

@@ -7,7 +7,7 @@ use crate::bytes::Reader;
 /// Bytes of a head: a multiple of 8, so that data behind it is as aligned as the buffer.
 pub(crate) const HEAD: usize = 80;
 
-const MAGIC: u16 = 0x0f1b;
+const MAGIC: u16 = 0x0f1c;
 
 /// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,14 @@ pub(crate) enum Body {
         offset: u64,
         signal: Option<Signal>,
     },
+    /// Several puts, which [`Record`]s name.
+    Batch,
     /// A message to the inbox.
     Message,
     /// Nothing: it asks for an acknowledgement.
     Ping,
-    /// Messages up to this number were served.
-    Acknowledge { served: u64 },
+    /// Nothing but what its head acknowledges.
+    Acknowledge,
     /// The reply to a message: two words.
     Reply {
         region: u32,
@@ -57,13 +59,18 @@ pub(crate) struct Head {
     pub number: u64,
     /// The sender's lane; of a reply, the lane that the message came from.
     pub lane: u64,
+    /// The number of the receiver's last message that the sender has served.
+    pub served: u64,
     pub body: Body,
 }
 
 impl Body {
     /// Whether such messages are numbered, served in order and acknowledged.
     pub(crate) fn is_numbered(&self) -> bool {
-        matches!(self, Body::Put { .. } | Body::Message | Body::Ping)
+        matches!(
+            self,
+            Body::Put { .. } | Body::Batch | Body::Message | Body::Ping
+        )
     }
 }
 
@@ -92,7 +99,7 @@ impl Head {
             }
             Body::Message => (3, [0; 5]),
             Body::Ping => (4, [0; 5]),
-            Body::Acknowledge { served } => (5, [served, 0, 0, 0, 0]),
+            Body::Acknowledge => (5, [0; 5]),
             Body::Reply {
                 region,
                 offset,
@@ -101,11 +108,15 @@ impl Head {
             } => (6, [region.into(), offset, value, number, 0]),
             Body::Ended => (7, [0; 5]),
             Body::Refused { region } => (8, [region.into(), 0, 0, 0, 0]),
+            Body::Batch => (9, [0; 5]),
         };
         let first = u64::from(MAGIC) | kind << 16 | u64::from(self.pe) << 32;
         let head = [first, self.nonce, self.number, self.lane];
         let (places, _) = to.as_chunks_mut::<8>();
-        for (place, word) in places.iter_mut().zip(head.iter().chain(&words).chain(&[0])) {
+        for (place, word) in places
+            .iter_mut()
+            .zip(head.iter().chain(&words).chain(&[self.served]))
+        {
             *place = word.to_le_bytes();
         }
     }
@@ -121,6 +132,7 @@ impl Head {
         let (nonce, number, lane) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (first, offset) = (reader.u64()?, reader.u64()?);
         let (third, fourth, fifth) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let served = reader.u64()?;
         let region = |word: u64| u32::try_from(word).ok();
         let signal = |op| {
             Some(Signal {
@@ -143,7 +155,7 @@ impl Head {
             2 => put(Some(signal(SignalOp::Add)?))?,
             3 => Body::Message,
             4 => Body::Ping,
-            5 => Body::Acknowledge { served: first },
+            5 => Body::Acknowledge,
             6 => Body::Reply {
                 region: region(first)?,
                 offset,
@@ -154,6 +166,7 @@ impl Head {
             8 => Body::Refused {
                 region: region(first)?,
             },
+            9 => Body::Batch,
             _ => return None,
         };
         let head = Head {
@@ -161,9 +174,55 @@ impl Head {
             nonce,
             number,
             lane,
+            served,
             body,
         };
         Some((head, data))
+    }
+}
+
+/// One put of a batch: its place, and its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    pub region: u32,
+    pub offset: u64,
+    pub data: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Bytes before the data of a record.
+    const PLACE: usize = 16;
+
+    /// Bytes of a record with so many of data: a multiple of 8, so that data is as aligned as the buffer.
+    pub(crate) fn len(data: usize) -> usize {
+        Self::PLACE + data.next_multiple_of(8)
+    }
+
+    /// Appends a record whose data of `len` bytes is still to be written. Gives where.
+    pub(crate) fn push(to: &mut Vec<u8>, region: u32, offset: u64, len: u32) -> &mut [u8] {
+        to.extend(region.to_le_bytes());
+        to.extend(len.to_le_bytes());
+        to.extend(offset.to_le_bytes());
+        let at = to.len();
+        to.resize(at + (len as usize).next_multiple_of(8), 0);
+        to.get_mut(at..at + len as usize).unwrap_or_default()
+    }
+
+    /// The first record, and the bytes behind it; none if there is no whole one.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<(Record<'a>, &'a [u8])> {
+        let (place, rest) = bytes.split_at_checked(Self::PLACE)?;
+        let mut reader = Reader(place);
+        let (region, len, offset) = (reader.u32()?, reader.u32()?, reader.u64()?);
+        let data = rest.get(..len as usize)?;
+        let rest = rest.get((len as usize).next_multiple_of(8)..)?;
+        Some((
+            Record {
+                region,
+                offset,
+                data,
+            },
+            rest,
+        ))
     }
 }
 
@@ -197,23 +256,56 @@ mod tests {
             value,
             number,
         });
-        let served = any::<u64>().prop_map(|served| Body::Acknowledge { served });
-        let plain = prop_oneof![Just(Body::Message), Just(Body::Ping), Just(Body::Ended)];
+        let plain = prop_oneof![
+            Just(Body::Message),
+            Just(Body::Ping),
+            Just(Body::Acknowledge),
+            Just(Body::Batch),
+            Just(Body::Ended)
+        ];
         let refused = any::<u32>().prop_map(|region| Body::Refused { region });
-        prop_oneof![put, reply, served, plain, refused]
+        prop_oneof![put, reply, plain, refused]
     }
 
     proptest! {
         #[test]
         fn a_head_is_read_as_it_was_written(
-            pe in any::<u32>(), words in any::<[u64; 3]>(), body in body(), data in any::<[u8; 5]>(),
+            pe in any::<u32>(), words in any::<[u64; 4]>(), body in body(), data in any::<[u8; 5]>(),
         ) {
-            let [nonce, number, lane] = words;
-            let head = Head { pe, nonce, number, lane, body };
+            let [nonce, number, lane, served] = words;
+            let head = Head { pe, nonce, number, lane, served, body };
             let mut bytes = [0; HEAD];
             head.write(&mut bytes);
             let message = [&bytes[..], &data].concat();
             prop_assert_eq!(Head::read(&message), Some((head, &data[..])));
+        }
+
+        #[test]
+        fn records_are_read_as_they_were_written(
+            puts in proptest::collection::vec(
+                (any::<u32>(), any::<u64>(), proptest::collection::vec(any::<u8>(), 0..40)), 0..9,
+            ),
+        ) {
+            let mut bytes = Vec::new();
+            let mut len = 0;
+            for (region, offset, data) in &puts {
+                Record::push(&mut bytes, *region, *offset, data.len() as u32).copy_from_slice(data);
+                len += Record::len(data.len());
+            }
+            prop_assert_eq!(bytes.len(), len);
+            let mut rest = &bytes[..];
+            for (region, offset, data) in &puts {
+                let (record, behind) = Record::read(rest).unwrap();
+                prop_assert_eq!((record.region, record.offset), (*region, *offset));
+                prop_assert_eq!(record.data, &data[..]);
+                rest = behind;
+            }
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn any_records_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = Record::read(&bytes);
         }
 
         #[test]
@@ -230,11 +322,12 @@ mod tests {
             nonce: 0,
             number: 0,
             lane: 0,
+            served: 0,
             body: Body::Ping,
         }
         .write(&mut bytes);
         assert!(Head::read(&bytes[..HEAD - 1]).is_none());
-        bytes[2] = 9;
+        bytes[2] = 10;
         assert!(Head::read(&bytes).is_none());
     }
 }

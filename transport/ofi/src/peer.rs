@@ -56,7 +56,8 @@ pub(crate) struct PeerState {
     /// The number of the last message of it that was served here.
     pub received: u64,
     pub early: BTreeMap<u64, Early>,
-    pub owes_acknowledgement: bool,
+    /// The last of those of which it was told that they were.
+    pub acknowledged: u64,
     /// Whether it is owed the news that the connection with it has failed here.
     pub owes_end: bool,
     /// The region of this side that a put of it named wrongly: nothing more of it is served.

@@ -7,7 +7,7 @@ use oxshmem_transport::{
 };
 
 use crate::facts::{Facts, bits};
-use crate::limits::{DEPTH, INLINE, LONGEST, MESSAGE, UNREGISTERED};
+use crate::limits::{BATCH, DEPTH, INLINE, LONGEST, MESSAGE, UNREGISTERED};
 use crate::settings::Puts;
 
 /// Capabilities without which a provider is of no use.
@@ -186,9 +186,13 @@ pub(crate) fn capabilities(facts: &Facts, plan: &Plan) -> Capabilities {
         depth: Some(DEPTH as u32),
         wire_up: WireUp::None,
         pins: facts.mr_mode & bits::MR_ALLOCATED != 0,
-        batch: 1,
+        batch: match plan.puts {
+            PutPath::Messages => BATCH,
+            PutPath::Rma => 1,
+        },
         message: MESSAGE as u32,
         passive_target: true,
+        moves_in_calls: facts.manual_progress,
     }
 }
 

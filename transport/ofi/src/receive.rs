@@ -1,45 +1,18 @@
 //! Messages that arrive: their numbers, and what they ask for.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use oxshmem_transport::{Pe, RegionId, Remote, Reply};
 
 use crate::lane_state::LaneState;
-use crate::limits::{MESSAGE, WINDOW};
-use crate::message::{Body, HEAD, Head};
+use crate::limits::WINDOW;
+use crate::mailbox::{Mail, Mailbox};
+use crate::message::{Body, HEAD, Head, Record};
 use crate::peer::PeerState;
 use crate::region::OwnRegions;
 
 /// Messages that came too early, at most, from one PE: as many as it may have in flight.
 const EARLY: usize = WINDOW as usize;
-
-/// A message for the inbox, with its sender and the lane that it came from.
-#[derive(Debug)]
-pub(crate) struct Mail {
-    pub from: Pe,
-    pub lane: u64,
-    len: usize,
-    bytes: [u8; MESSAGE],
-}
-
-impl Mail {
-    /// A message; bytes beyond the longest are left out.
-    pub(crate) fn new(from: Pe, lane: u64, data: &[u8]) -> Mail {
-        let len = data.len().min(MESSAGE);
-        let mut bytes = [0; MESSAGE];
-        bytes[..len].copy_from_slice(&data[..len]);
-        Mail {
-            from,
-            lane,
-            len,
-            bytes,
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
 
 /// The parts of a domain that messages change.
 #[derive(Debug)]
@@ -49,7 +22,9 @@ pub(crate) struct Receiver<'a> {
     pub peers: &'a mut [PeerState],
     pub lanes: &'a BTreeMap<u64, LaneState>,
     pub regions: &'a OwnRegions,
-    pub inbox: &'a mut VecDeque<Mail>,
+    pub mailbox: &'a mut Mailbox,
+    /// The PE of the last message, if its head tells that it has served more than was known.
+    pub acknowledges: Option<u32>,
 }
 
 /// The news of a message.
@@ -57,8 +32,6 @@ pub(crate) struct Receiver<'a> {
 pub(crate) enum News {
     /// None for this side's operations; the sender is owed an acknowledgement.
     Owed(u32),
-    /// A PE has served more messages of this side.
-    Served(u32),
     /// A PE sends although the connection with it has failed on this side: it is owed that news.
     Refused(u32),
     /// The connection has failed on a PE's side.
@@ -93,16 +66,19 @@ impl Receiver<'_> {
                 false => News::Nothing,
             };
         }
+        // Nobody can have served more than was sent.
+        let served = head.served.min(peer.sent);
+        if served > peer.served {
+            peer.served = served;
+            self.acknowledges = Some(head.pe);
+        }
         match head.body {
             Body::Ended => News::Ended(head.pe),
             Body::Refused { region } => News::PutRefused {
                 pe: head.pe,
                 region,
             },
-            Body::Acknowledge { served } => {
-                peer.served = peer.served.max(served.min(peer.sent));
-                News::Served(head.pe)
-            }
+            Body::Acknowledge => News::Nothing,
             Body::Reply {
                 region,
                 offset,
@@ -153,7 +129,7 @@ impl Receiver<'_> {
         News::Owed(pe)
     }
 
-    /// Serves one message. `Err` has the region that it names wrongly; nothing is done then.
+    /// Serves one message. `Err` has the region that it names wrongly; nothing is done then, and of a batch what is before.
     fn serve(&mut self, head: &Head, data: &[u8]) -> Result<(), u32> {
         match head.body {
             Body::Put {
@@ -164,13 +140,30 @@ impl Receiver<'_> {
                 true => Ok(()),
                 false => Err(region),
             },
+            Body::Batch => self.serve_batch(data),
             Body::Message => {
                 let mail = Mail::new(Pe(head.pe), head.lane, data);
-                self.inbox.push_back(mail);
+                let reply = self.mailbox.deliver(mail);
+                if let (Some(reply), Some(peer)) = (reply, self.peers.get_mut(head.pe as usize)) {
+                    peer.replies.push_back((head.lane, reply));
+                }
                 Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    fn serve_batch(&self, mut rest: &[u8]) -> Result<(), u32> {
+        while !rest.is_empty() {
+            // Bytes that are no record name no region either.
+            let (record, behind) = Record::read(rest).ok_or(u32::MAX)?;
+            let place = (record.region, record.offset);
+            if !self.regions.put(place, record.data, None) {
+                return Err(record.region);
+            }
+            rest = behind;
+        }
+        Ok(())
     }
 }
 
@@ -184,7 +177,7 @@ mod tests {
         peers: Vec<PeerState>,
         lanes: BTreeMap<u64, LaneState>,
         regions: OwnRegions,
-        inbox: VecDeque<Mail>,
+        mailbox: Mailbox,
     }
 
     impl Side {
@@ -193,17 +186,30 @@ mod tests {
                 peers: vec![PeerState::default(), PeerState::default()],
                 lanes: BTreeMap::new(),
                 regions: OwnRegions::default(),
-                inbox: VecDeque::new(),
+                mailbox: Mailbox::default(),
             }
         }
 
         fn receive(&mut self, nonce: u64, number: u64, body: Body, data: &[u8]) -> News {
+            self.receive_with(0, nonce, number, body, data).0
+        }
+
+        /// The news of a message, and the PE that acknowledges something by it.
+        fn receive_with(
+            &mut self,
+            served: u64,
+            nonce: u64,
+            number: u64,
+            body: Body,
+            data: &[u8],
+        ) -> (News, Option<u32>) {
             let mut bytes = [0; HEAD];
             let head = Head {
                 pe: 1,
                 nonce,
                 number,
                 lane: 3,
+                served,
                 body,
             };
             head.write(&mut bytes);
@@ -212,9 +218,11 @@ mod tests {
                 peers: &mut self.peers,
                 lanes: &self.lanes,
                 regions: &self.regions,
-                inbox: &mut self.inbox,
+                mailbox: &mut self.mailbox,
+                acknowledges: None,
             };
-            receiver.receive(&[&bytes[..], data].concat())
+            let news = receiver.receive(&[&bytes[..], data].concat());
+            (news, receiver.acknowledges)
         }
     }
 
@@ -225,7 +233,8 @@ mod tests {
             let news = side.receive(7, number, Body::Message, &[number as u8]);
             assert_eq!(news, News::Owed(1));
         }
-        let order: Vec<u8> = side.inbox.iter().map(|mail| mail.bytes()[0]).collect();
+        let mails = std::iter::from_fn(|| side.mailbox.take());
+        let order: Vec<u8> = mails.map(|mail| mail.bytes()[0]).collect();
         assert_eq!(order, [1, 2, 3, 4, 5]);
         assert_eq!(side.peers[1].received, 5);
     }
@@ -235,7 +244,7 @@ mod tests {
         let mut side = Side::new();
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Owed(1));
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Strange);
-        assert_eq!(side.inbox.len(), 1);
+        assert!(side.mailbox.take().is_some() && side.mailbox.is_empty());
     }
 
     #[test]
@@ -249,7 +258,7 @@ mod tests {
         assert_eq!(side.receive(7, 1, Body::Message, &[]), News::Refused(1));
         // The news is no answer to itself, or it would go back and forth.
         assert_eq!(side.receive(7, 0, Body::Ended, &[]), News::Nothing);
-        assert!(side.inbox.is_empty());
+        assert!(side.mailbox.is_empty());
     }
 
     #[test]
@@ -265,7 +274,7 @@ mod tests {
     fn a_message_for_another_domain_changes_nothing() {
         let mut side = Side::new();
         assert_eq!(side.receive(8, 1, Body::Message, &[]), News::Strange);
-        assert!(side.inbox.is_empty() && !side.peers[1].was_heard);
+        assert!(side.mailbox.is_empty() && !side.peers[1].was_heard);
     }
 
     #[test]
@@ -282,7 +291,8 @@ mod tests {
         assert_eq!(side.receive(7, 3, body, &[1]), News::Owed(1));
         assert_eq!(side.receive(7, 2, Body::Ping, &[]), refused);
         assert_eq!(side.receive(7, 4, Body::Message, &[]), refused);
-        assert_eq!((side.peers[1].received, side.inbox.len()), (2, 1));
+        assert_eq!(side.peers[1].received, 2);
+        assert!(side.mailbox.take().is_some() && side.mailbox.is_empty());
         // The answer is for whoever put, and answers itself with nothing.
         let answer = Body::Refused { region: 5 };
         let told = News::PutRefused { pe: 1, region: 5 };
@@ -290,11 +300,16 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_acknowledge_more_than_was_sent() {
+    fn every_message_acknowledges_those_before_it_and_none_more_than_was_sent() {
         let mut side = Side::new();
         side.peers[1].sent = 4;
-        let body = Body::Acknowledge { served: u64::MAX };
-        assert_eq!(side.receive(7, 0, body, &[]), News::Served(1));
+        let told = side.receive_with(2, 7, 1, Body::Message, &[]);
+        assert_eq!(told, (News::Owed(1), Some(1)));
+        assert_eq!(side.peers[1].served, 2);
+        let again = side.receive_with(2, 7, 0, Body::Acknowledge, &[]);
+        assert_eq!(again, (News::Nothing, None));
+        let told = side.receive_with(u64::MAX, 7, 0, Body::Acknowledge, &[]);
+        assert_eq!(told, (News::Nothing, Some(1)));
         assert_eq!(side.peers[1].served, 4);
     }
 }

@@ -5,15 +5,17 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::{Local, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
-use crate::fabric::slots::{BUFFER, SlotId};
-use crate::limits::{INLINE, WINDOW};
-use crate::message::{Body, HEAD, Head};
-use crate::peer::Failure;
+use crate::fabric::slots::{BUFFER, LONG_BUFFER, SlotId};
+use crate::limits::{BATCH, INLINE, SMALL, WINDOW};
+use crate::message::{Body, HEAD, Head, Record};
+use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
 use crate::state::{EntryId, Flight, State};
+use crate::stream::Entry;
 
-/// Bytes of data in a message.
+/// Bytes of data in a message that is copied, and in one with data in place.
 const DATA: usize = BUFFER - HEAD;
+const LONG_DATA: usize = LONG_BUFFER - HEAD;
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +28,22 @@ pub(crate) enum Step {
     Blocked,
 }
 
-/// The source of a message's data: its address, and how many bytes.
-type Source = (*const u8, usize);
-
-const NOTHING: Source = (std::ptr::null(), 0);
+/// The source of a message's data.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Nothing,
+    /// So many bytes at an address, which are copied.
+    Copied(*const u8, usize),
+    /// Data of an entry, which the provider sends in place.
+    InPlace(EntryId, LocalPlace),
+}
 
 impl State {
     /// Sends a message, and gives its number; none if there is no room for it now, or its PE is gone.
     ///
     /// # Safety
     ///
-    /// The source is readable.
+    /// The source is readable: in place, as [`Endpoint::send_from`](crate::fabric::endpoint::Endpoint::send_from) wants it.
     unsafe fn send_message(
         &mut self,
         pe: u32,
@@ -57,23 +64,36 @@ impl State {
             nonce: *nonce,
             number: if numbered { peer.sent + 1 } else { 0 },
             lane,
+            served: peer.received,
             body,
         };
         let slot = self.take_slot(pe, !numbered)?;
         let endpoint = self.endpoint.as_mut()?;
-        let (at, len) = source;
         let (place, data) = endpoint.bytes(slot).split_first_chunk_mut::<HEAD>()?;
         head.write(place);
-        let data = data.get_mut(..len)?;
-        if len > 0 {
-            // SAFETY: the source is readable, by the caller's promise; the buffer is this process's.
-            unsafe { oxshmem_heap::copy::copy(data.as_mut_ptr(), at, len) };
-        }
-        match endpoint.send(slot, HEAD + len, address) {
+        let taken = match source {
+            Source::Nothing => endpoint.send(slot, HEAD, address),
+            Source::Copied(at, len) => {
+                let data = data.get_mut(..len)?;
+                if len > 0 {
+                    // SAFETY: the source is readable, by the caller's promise; the buffer is this process's.
+                    unsafe { oxshmem_heap::copy::copy(data.as_mut_ptr(), at, len) };
+                }
+                endpoint.send(slot, HEAD + len, address)
+            }
+            // SAFETY: the caller's promise.
+            Source::InPlace(_, local) => unsafe { endpoint.send_from(slot, HEAD, local, address) },
+        };
+        match taken {
             Ok(true) => {
                 self.set_flight(slot, Flight::Send { pe });
+                if let Source::InPlace(of, _) = source {
+                    self.set_flight(slot, Flight::SendInPlace { of });
+                    self.part_begun(of, true);
+                }
                 self.took(pe, true);
                 let peer = self.peer(pe)?;
+                peer.acknowledged = head.served;
                 if numbered {
                     peer.sent += 1;
                 }
@@ -94,6 +114,7 @@ impl State {
 
     /// Sends the acknowledgements and replies that are owed, as far as there is room.
     pub(crate) fn pay(&mut self) {
+        self.unpaid = 0;
         for _ in 0..self.due.len() {
             let Some(pe) = self.due.pop_front() else {
                 return;
@@ -107,6 +128,18 @@ impl State {
         }
     }
 
+    /// Whether a PE waits for a reply, or for the acknowledgement of so many messages that it should not wait longer.
+    pub(crate) fn owes_much(&self) -> bool {
+        let much = |pe: &u32| {
+            let peer = self.peers.get(*pe as usize);
+            peer.is_some_and(|peer| {
+                let waits = peer.received - peer.acknowledged >= WINDOW / 16;
+                waits || !peer.replies.is_empty() || peer.owes_end || peer.owes_refusal
+            })
+        };
+        self.due.iter().any(much)
+    }
+
     /// Gives whether nothing more is owed to a PE.
     fn pay_one(&mut self, pe: u32) -> bool {
         if self.peer(pe).is_some_and(|peer| peer.owes_end) {
@@ -115,7 +148,9 @@ impl State {
         let refused = self.peer(pe).filter(|peer| peer.owes_refusal);
         if let Some(region) = refused.and_then(|peer| peer.refused) {
             // SAFETY: there is no data.
-            if unsafe { self.send_message(pe, 0, Body::Refused { region }, NOTHING) }.is_none() {
+            if unsafe { self.send_message(pe, 0, Body::Refused { region }, Source::Nothing) }
+                .is_none()
+            {
                 return self.has_no_debt(pe);
             }
             if let Some(peer) = self.peer(pe) {
@@ -132,32 +167,26 @@ impl State {
                 number,
             };
             // SAFETY: there is no data.
-            if unsafe { self.send_message(pe, lane, body, NOTHING) }.is_none() {
+            if unsafe { self.send_message(pe, lane, body, Source::Nothing) }.is_none() {
                 return self.has_no_debt(pe);
             }
             if let Some(peer) = self.peer(pe) {
                 peer.replies.pop_front();
             }
         }
-        let Some(peer) = self.peer(pe).filter(|peer| peer.owes_acknowledgement) else {
+        let owes = |peer: &PeerState| peer.acknowledged < peer.received;
+        if !self.peers.get(pe as usize).is_some_and(owes) {
             return true;
-        };
-        let served = peer.received;
-        let body = Body::Acknowledge { served };
+        }
         // SAFETY: there is no data.
-        if unsafe { self.send_message(pe, 0, body, NOTHING) }.is_none() {
-            return self.has_no_debt(pe);
-        }
-        if let Some(peer) = self.peer(pe) {
-            peer.owes_acknowledgement = false;
-        }
-        true
+        let told = unsafe { self.send_message(pe, 0, Body::Acknowledge, Source::Nothing) };
+        told.is_some() || self.has_no_debt(pe)
     }
 
     /// Tells a PE that the connection with it has failed here. Gives whether that is done, or given up.
     fn pay_end(&mut self, pe: u32) -> bool {
         // SAFETY: there is no data.
-        let told = unsafe { self.send_message(pe, 0, Body::Ended, NOTHING) }.is_some();
+        let told = unsafe { self.send_message(pe, 0, Body::Ended, Source::Nothing) }.is_some();
         let done = told || !self.is_full(pe);
         if let Some(peer) = self.peer(pe).filter(|_| done) {
             peer.owes_end = false;
@@ -225,9 +254,19 @@ impl State {
                     };
                     return self.advance_write(of, from, (at, rest), place);
                 }
+                let small = self.small_puts(lane, pe);
+                if small > 1 {
+                    return self.advance_batch(of, small);
+                }
+                let in_place = rest > DATA as u64 && self.sends_in_place(from, has_copy);
+                let longest = (self.ways.longest as usize).saturating_sub(HEAD);
+                let room = match in_place {
+                    true => LONG_DATA.min(longest).max(DATA),
+                    false => DATA,
+                };
                 // No word of 8 bytes is in two messages.
                 let phase = (u64::from(key.phase) + offset) % 8;
-                let len = rest.min(DATA as u64 - phase);
+                let len = rest.min(room as u64 - phase);
                 let last = len == rest;
                 if last && len == 0 && signal.is_none() {
                     return self.begin(of, 0);
@@ -239,8 +278,13 @@ impl State {
                 };
                 // Stores that other threads of this PE have made are sent.
                 fence(Ordering::Acquire);
-                // SAFETY: the poster keeps the source readable, or it was copied.
-                let sent = unsafe { self.send_message(pe, lane, body, (at, len as usize)) };
+                let source = match in_place {
+                    true => Source::InPlace(of, self.local_place(from, at, len)),
+                    false => Source::Copied(at, len as usize),
+                };
+                // SAFETY: the poster keeps the source readable, or it was copied; one in place until the operation has
+                // completed, or its lane or PE is gone, for which it then waits.
+                let sent = unsafe { self.send_message(pe, lane, body, source) };
                 self.sent(of, sent, len, last)
             }
             (Op::Get { into, .. }, Some((key, offset))) => {
@@ -251,15 +295,99 @@ impl State {
                 self.advance_read(of, into, started, place)
             }
             (Op::Message { from }, _) => {
+                let source = Source::Copied(source(from), from.len);
                 // SAFETY: the bytes were copied, or `post` has not returned yet.
-                let sent =
-                    unsafe { self.send_message(pe, lane, Body::Message, (source(from), from.len)) };
+                let sent = unsafe { self.send_message(pe, lane, Body::Message, source) };
                 self.sent(of, sent, 0, true)
             }
             _ => {
                 // SAFETY: there is no data.
-                let sent = unsafe { self.send_message(pe, lane, Body::Ping, NOTHING) };
+                let sent = unsafe { self.send_message(pe, lane, Body::Ping, Source::Nothing) };
                 self.sent(of, sent, 0, true)
+            }
+        }
+    }
+
+    /// The number of the next entries of a stream that are small puts, and fit in one message.
+    fn small_puts(&self, lane: u64, pe: u32) -> usize {
+        let stream = self.lanes.get(&lane).and_then(|lane| lane.streams.get(&pe));
+        let Some(stream) = stream else {
+            return 0;
+        };
+        let mut room = DATA;
+        let fits = |entry: &&Entry| {
+            let Op::Put { from, .. } = entry.op else {
+                return false;
+            };
+            let len = Record::len(from.len);
+            let fits = from.len <= SMALL && entry.started == 0 && len <= room;
+            room -= if fits { len } else { 0 };
+            fits
+        };
+        let waiting = stream.entries.range(stream.next..);
+        waiting.take(BATCH as usize).take_while(fits).count()
+    }
+
+    /// Sends the next entries of a stream, which are so many small puts, in one message.
+    fn advance_batch(&mut self, first: EntryId, count: usize) -> Step {
+        let EntryId { lane, pe, .. } = first;
+        let stream = self.lanes.get(&lane).and_then(|lane| lane.streams.get(&pe));
+        let Some(stream) = stream else {
+            return Step::Empty;
+        };
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        // Stores that other threads of this PE have made are sent.
+        fence(Ordering::Acquire);
+        for entry in stream.entries.range(stream.next..).take(count) {
+            let (Op::Put { from, .. }, Some((key, offset))) = (entry.op, entry.target) else {
+                continue;
+            };
+            let data = Record::push(&mut batch, key.region, offset, from.len as u32);
+            if from.len > 0 {
+                let at = match entry.copied.is_empty() {
+                    true => from.addr.cast_const(),
+                    false => entry.copied.as_ptr(),
+                };
+                // SAFETY: the poster keeps the source readable, or it was copied; the room is as long.
+                unsafe { oxshmem_heap::copy::copy(data.as_mut_ptr(), at, from.len) };
+            }
+        }
+        let source = Source::Copied(batch.as_ptr(), batch.len());
+        // SAFETY: the batch lives during the call.
+        let sent = unsafe { self.send_message(pe, lane, Body::Batch, source) };
+        self.batch = batch;
+        let Some(number) = sent else {
+            return Step::Blocked;
+        };
+        for serial in first.serial..first.serial + count as u64 {
+            self.begin(EntryId { serial, ..first }, number);
+        }
+        Step::Done
+    }
+
+    /// Whether the provider can send a source in place.
+    fn sends_in_place(&self, from: Local, has_copy: bool) -> bool {
+        let known = !self.ways.local_keys || from.key.is_some();
+        known && !has_copy && self.endpoint.as_ref().is_some_and(|ep| ep.joins())
+    }
+
+    /// A part of registered memory of this side, or of any where that need not be.
+    fn local_place(&self, of: Local, at: *const u8, len: u64) -> LocalPlace {
+        LocalPlace {
+            addr: at.cast_mut(),
+            len: len as usize,
+            descriptor: self.descriptor(of),
+        }
+    }
+
+    /// The provider has begun an operation of an entry, on its memory in place or not.
+    fn part_begun(&mut self, of: EntryId, in_place: bool) {
+        let lane = self.lanes.get_mut(&of.lane);
+        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+            stream.in_place += u32::from(in_place);
+            if let Some(entry) = stream.entry(of.serial) {
+                entry.parts += 1;
             }
         }
     }
@@ -331,11 +459,7 @@ impl State {
         let Some(slot) = self.take_bare(of.pe) else {
             return Step::Blocked;
         };
-        let local = LocalPlace {
-            addr: at.cast_mut(),
-            len: len as usize,
-            descriptor: self.descriptor(from),
-        };
+        let local = self.local_place(from, at, len);
         let Some(endpoint) = self.endpoint.as_mut() else {
             return Step::Blocked;
         };
@@ -374,11 +498,7 @@ impl State {
         let Some(slot) = self.take_bare(of.pe) else {
             return Step::Blocked;
         };
-        let local = LocalPlace {
-            addr: part.addr,
-            len: part.len,
-            descriptor: self.descriptor(into),
-        };
+        let local = self.local_place(into, part.addr, len);
         let Some(endpoint) = self.endpoint.as_mut() else {
             return Step::Blocked;
         };
@@ -426,11 +546,10 @@ impl State {
         }
         self.took(of.pe, true);
         self.set_flight(slot, flight);
+        self.part_begun(of, in_place);
         let lane = self.lanes.get_mut(&of.lane);
         if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
-            stream.in_place += u32::from(in_place);
             if let Some(entry) = stream.entry(of.serial) {
-                entry.parts += 1;
                 entry.started += len;
             }
             if last {

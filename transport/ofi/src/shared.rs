@@ -1,11 +1,11 @@
 //! The state of a domain, shared with its lanes, its inbox and its thread.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Error, Result};
+use oxshmem_transport::{Error, Result, Sleep};
 
 use crate::limits::NAME;
 use crate::state::State;
@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     arrived: Condvar,
     /// Calls of lanes that drove the provider: while there are some, the thread need not.
     pub attended: AtomicU64,
+    /// Lanes that sleep until something has come for them to drive.
+    sleepers: AtomicU32,
     /// Whether the thread sleeps until its descriptor is readable.
     pub asleep: AtomicBool,
     wake: OwnedFd,
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
 
 /// The longest wait for an operation in place that was cancelled; then the endpoint is closed.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest sleep of a lane while the provider has no room for something.
+const RETRY: Duration = Duration::from_millis(1);
 const NAP: Duration = Duration::from_micros(50);
 
 impl Shared {
@@ -42,6 +46,7 @@ impl Shared {
             state: Mutex::new(state),
             arrived: Condvar::new(),
             attended: AtomicU64::new(0),
+            sleepers: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
             // SAFETY: a new descriptor, which nobody else has.
             wake: unsafe { OwnedFd::from_raw_fd(fd) },
@@ -56,7 +61,7 @@ impl Shared {
     /// Drives the provider, and wakes the inbox if there is mail.
     pub(crate) fn drive(&self, state: &mut State) -> bool {
         let worked = state.drive();
-        if !state.inbox.is_empty() || state.failed.is_some() {
+        if !state.mailbox.is_empty() || state.failed.is_some() {
             self.arrived.notify_all();
         }
         worked
@@ -66,12 +71,55 @@ impl Shared {
     pub(crate) fn pump(&self, state: &mut State) {
         state.round += 1;
         state.pump();
-        let waits = !state.listed.is_empty() || !state.due.is_empty();
-        if waits && self.asleep.load(Ordering::Acquire) {
+        if state.has_more() && self.asleep.load(Ordering::Acquire) {
             self.wake();
         }
-        if !state.inbox.is_empty() {
+        if !state.mailbox.is_empty() {
             self.arrived.notify_all();
+        }
+    }
+
+    /// Whether lanes drive the provider: they have since `last`, or sleep until there is something.
+    pub(crate) fn is_attended(&self, last: &mut u64) -> bool {
+        let count = self.attended.load(Ordering::Relaxed);
+        let before = std::mem::replace(last, count);
+        before != count || self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Sleeps until the provider has something to do, at most so long.
+    pub(crate) fn sleep(&self, longest: Duration) -> Sleep {
+        let mut state = self.lock();
+        state.pay();
+        let longest = match state.has_more() {
+            true => longest.min(RETRY),
+            false => longest,
+        };
+        let Some(endpoint) = &state.endpoint else {
+            return Sleep::Unsupported;
+        };
+        let descriptor = match (endpoint.may_sleep(), endpoint.wait_descriptor()) {
+            (Some(true), Some(descriptor)) => descriptor,
+            (Some(false), Some(_)) => return Sleep::Ready,
+            _ => return Sleep::Unsupported,
+        };
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        drop(state);
+        let mut fds = [libc::pollfd {
+            fd: descriptor,
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        let time = libc::timespec {
+            tv_sec: longest.as_secs() as libc::time_t,
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        // SAFETY: one entry, and a time, during the call; a descriptor that was closed meanwhile is an event.
+        let ready = unsafe { libc::ppoll(fds.as_mut_ptr(), 1, &raw const time, std::ptr::null()) };
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.attended.fetch_add(1, Ordering::Relaxed);
+        match ready {
+            0 => Sleep::Elapsed,
+            _ => Sleep::Ready,
         }
     }
 
@@ -95,7 +143,7 @@ impl Shared {
     /// Sleeps until mail has come or the domain has ended.
     pub(crate) fn await_mail(&self, timeout: Duration) -> Result<()> {
         let idle =
-            |state: &mut State| state.inbox.is_empty() && !state.closed && state.failed.is_none();
+            |state: &mut State| state.mailbox.is_empty() && !state.closed && state.failed.is_none();
         let slept = self.arrived.wait_timeout_while(self.lock(), timeout, idle);
         let (state, _) = slept.unwrap_or_else(PoisonError::into_inner);
         state.check()

@@ -10,9 +10,9 @@ use crate::fabric::memory::MemoryRegion;
 use crate::fabric::slots::SlotId;
 use crate::lane_state::LaneState;
 use crate::limits::NAME;
+use crate::mailbox::Mailbox;
 use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
-use crate::receive::Mail;
 use crate::region::OwnRegions;
 
 /// Slots that only acknowledgements and replies take.
@@ -30,6 +30,8 @@ pub(crate) enum Flight {
     Receive,
     /// A message to a PE.
     Send { pe: u32 },
+    /// A message of an entry, with data in place.
+    SendInPlace { of: EntryId },
     /// A write of an entry, from the slot's buffer.
     Write { of: EntryId },
     /// A read of an entry, into the slot's buffer, with the memory where the data goes.
@@ -76,11 +78,14 @@ pub(crate) struct State {
     pub round: u64,
     /// PEs to which acknowledgements or replies are owed.
     pub due: VecDeque<u32>,
-    pub inbox: VecDeque<Mail>,
-    pub inbox_is_taken: bool,
+    /// Rounds in which they were not paid.
+    pub unpaid: u32,
+    pub mailbox: Mailbox,
     pub flights: Vec<Flight>,
     /// Room for the ends of operations, used again and again.
     pub events: Vec<Event>,
+    /// Room for the puts of a batch, used again and again.
+    pub batch: Vec<u8>,
     pub free: Vec<SlotId>,
     pub free_bare: Vec<SlotId>,
     /// Slots that should receive, and that the provider had no room for.
@@ -115,10 +120,11 @@ impl State {
             listed: VecDeque::new(),
             round: 1,
             due: VecDeque::new(),
-            inbox: VecDeque::new(),
-            inbox_is_taken: false,
+            unpaid: 0,
+            mailbox: Mailbox::default(),
             flights: vec![Flight::Idle; all as usize],
             events: Vec::new(),
+            batch: Vec::new(),
             free: numbered(0, SENDS),
             unlent: numbered(SENDS, RECEIVES),
             free_bare: numbered(SENDS + RECEIVES, BARE),
@@ -261,6 +267,11 @@ impl State {
         }
     }
 
+    /// Whether something waits to be sent.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.listed.is_empty() || !self.due.is_empty()
+    }
+
     /// Lists a stream among those that have something to send.
     pub(crate) fn list(&mut self, lane: u64, pe: u32) {
         let stream = self
@@ -293,9 +304,9 @@ impl State {
         if let Some(peer) = self.peer(pe) {
             peer.replies.clear();
             peer.early.clear();
-            peer.owes_acknowledgement = false;
+            peer.acknowledged = peer.received;
         }
-        self.inbox.retain(|mail| mail.from.0 != pe);
+        self.mailbox.forget(pe);
     }
 
     /// The connection with a PE has failed. Lanes with operations to it report that.

@@ -89,6 +89,7 @@ fn capabilities(port_state: &PortState, gpu: bool) -> Capabilities {
         batch: BATCH,
         message: MESSAGE as u32,
         passive_target: true,
+        moves_in_calls: false,
     }
 }
 

@@ -105,6 +105,7 @@ impl Simulator {
             batch: 1,
             message: 0,
             passive_target: true,
+            moves_in_calls: false,
         };
         Simulator {
             machine,

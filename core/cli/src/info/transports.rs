@@ -117,6 +117,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         depth,
         wire_up,
         passive_target,
+        moves_in_calls,
         pins,
         batch,
         message,
@@ -150,6 +151,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
             },
         ),
         row("target need not call", yes(*passive_target)),
+        row("waits move data", yes(*moves_in_calls)),
         row(
             "registering",
             if *pins {

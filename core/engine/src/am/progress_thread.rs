@@ -53,9 +53,15 @@ impl ProgressThread {
         if let Some((trace, track)) = &trace {
             trace.name(*track, "progress thread");
         }
+        let mut inbox = domain.inbox()?;
+        // A trace shows this thread's work.
+        if trace.is_none() {
+            let served = served.clone();
+            inbox.serve_at_once(Arc::new(move |_, bytes| served.serve_at_once(bytes)));
+        }
         let server = RequestServer {
             trace,
-            inbox: domain.inbox()?,
+            inbox,
             served,
         };
         let thread = std::thread::Builder::new()
@@ -152,6 +158,14 @@ impl Served {
             value,
             number: request.number,
         })
+    }
+
+    /// Executes an atomic, on whatever thread. Nothing for other requests, and those that make no sense.
+    fn serve_at_once(&self, bytes: &[u8]) -> Option<Reply> {
+        let request = AmRequest::of_bytes(bytes)?;
+        matches!(request.action, Action::Atomic { .. })
+            .then(|| self.serve(bytes))
+            .flatten()
     }
 
     /// Nothing if these bytes leave the heap or are not aligned.

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
-use oxshmem_transport::{Counters, MemoryKind, Op, Pe, Status};
+use oxshmem_transport::{Counters, MemoryKind, Op, Pe, Sleep, Status};
 
 use crate::error::{Error, Result};
 use crate::lane::in_flight::{Effect, InFlight, Issued, PeerInFlight};
@@ -268,6 +269,13 @@ impl Endpoint {
         let lost = state.progress().map(LaneFailure::Peer);
         let news = lost.or(state.has_news.then_some(LaneFailure::Connection));
         news.or_else(|| state.interrupted.pop().map(LaneFailure::Interrupted))
+    }
+
+    /// Sleeps until data may have arrived on the lane, at most so long.
+    pub(crate) fn sleep(&self, longest: Duration) -> Sleep {
+        let lane = &mut self.lane.borrow_mut().lane;
+        let slept = lane.as_mut().map(|lane| lane.sleep(longest));
+        slept.unwrap_or(Sleep::Unsupported)
     }
 
     /// The live PEs that may wait for operations in flight on a connection that has failed, and the reason: PEs with

@@ -4,8 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use oxshmem_transport::MemoryKind;
+use oxshmem_transport::{MemoryKind, Sleep};
 
 use crate::error::Result;
 use crate::lane::endpoint::Endpoint;
@@ -24,6 +25,8 @@ pub struct Lanes {
     busy: Cell<bool>,
     /// Memory is simulated, or there is GPU memory: every fence and quiet takes the slow branch.
     always_slow: bool,
+    /// Data arrive on some lane only while it is driven.
+    moves_in_calls: bool,
     /// Some endpoint has operations that a fence ordered before later ones on other endpoints.
     pub(crate) has_fenced: Cell<bool>,
     /// The PEs whose GPUs must flush before a quiet ends (M27): a flush of the lane does not do that.
@@ -53,6 +56,7 @@ impl Lanes {
             endpoints: endpoints.collect::<Result<_>>()?,
             busy: Cell::new(always_slow),
             always_slow,
+            moves_in_calls: rails.iter().any(|rail| rail.caps.moves_in_calls),
             has_fenced: Cell::new(false),
             gpu_flushes_due: RefCell::default(),
             flushes: RefCell::default(),
@@ -66,6 +70,23 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.get()
+    }
+
+    /// Whether a wait has lanes to drive: some have operations in flight, or data arrive only while they are driven.
+    #[inline(always)]
+    pub(crate) fn want_progress(&self) -> bool {
+        self.moves_in_calls || self.is_busy()
+    }
+
+    /// Sleeps until data may have arrived on a lane, at most so long; not at all where none can.
+    pub(crate) fn sleep(&self, longest: Duration) -> Sleep {
+        let driven = |endpoint: &&Endpoint| endpoint.caps.moves_in_calls;
+        let mut sleeps = self.endpoints.iter().filter(driven);
+        let slept = sleeps.find_map(|endpoint| match endpoint.sleep(longest) {
+            Sleep::Unsupported => None,
+            slept => Some(slept),
+        });
+        slept.unwrap_or(Sleep::Unsupported)
     }
 
     /// Operations may be in flight from here on.

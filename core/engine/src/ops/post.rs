@@ -243,13 +243,15 @@ impl Worker {
     /// one context for an effect of another's operations.
     #[inline]
     pub fn progress(&self) {
-        if !self.is_idle() {
+        if self.state.lanes.want_progress() {
             self.progress_lanes();
         }
     }
 
     fn progress_lanes(&self) {
-        let endpoints = self.state.lanes.endpoints.iter();
-        endpoints.for_each(|endpoint: &Endpoint| self.progress_endpoint(endpoint));
+        let idle = self.is_idle();
+        let driven = |endpoint: &&Endpoint| !idle || endpoint.caps.moves_in_calls;
+        let endpoints = self.state.lanes.endpoints.iter().filter(driven);
+        endpoints.for_each(|endpoint| self.progress_endpoint(endpoint));
     }
 }

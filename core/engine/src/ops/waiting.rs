@@ -1,5 +1,9 @@
 //! Waits of a worker: it makes progress on its own lanes meanwhile.
 
+use std::time::Duration;
+
+use oxshmem_transport::Sleep;
+
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::progress::park::Parker;
@@ -17,6 +21,14 @@ impl Waiter for Worker {
     #[inline]
     fn progress(&self) {
         self.progress();
+    }
+
+    fn sleep(&self, longest: Duration) -> bool {
+        let slept = self.state.lanes.sleep(longest);
+        if slept == Sleep::Unsupported {
+            std::thread::sleep(longest);
+        }
+        slept == Sleep::Ready
     }
 
     fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error> {

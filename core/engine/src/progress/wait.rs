@@ -21,6 +21,11 @@ pub trait Waiter {
     fn engine(&self) -> &Engine;
     /// Makes progress on the worker's lanes.
     fn progress(&self);
+    /// Sleeps, at most so long: less if data arrive for which its lanes can sleep. Gives whether such may have arrived.
+    fn sleep(&self, longest: Duration) -> bool {
+        std::thread::sleep(longest);
+        false
+    }
     /// The reason why a wait that needs these PEs cannot end, if there is one: a lane that has failed.
     fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error>;
     /// The track where a trace shows its waits; none is the thread's own.
@@ -43,6 +48,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 /// is read in time.
 const LANE_FACTOR: u32 = 32;
 const MAX_POLLS: u32 = 1 << 24;
+/// The time of a poll where data move inside calls, which asks the operating system, by that of another.
+const CALL_FACTOR: u32 = 16;
 /// Polls of lanes between two checks of everything else.
 const LANE_POLLS: u32 = 64;
 
@@ -88,6 +95,8 @@ pub fn wait_longer<R>(
     let mut wait = LongWait::new(engine, reason.call);
     let mut nap = SHORT_SLEEP;
     let mut round = 0_u32;
+    // The time of the wait when data last ended a sleep.
+    let mut slept_at = Duration::ZERO;
     let mut lost = None;
     let patience = match engine.spin.max(engine.lane_spin) {
         0 => Duration::ZERO,
@@ -137,7 +146,7 @@ pub fn wait_longer<R>(
             continue;
         }
         let waited = wait.lasted();
-        if waited < patience {
+        if waited < slept_at + patience {
             std::thread::yield_now();
             continue;
         }
@@ -150,7 +159,13 @@ pub fn wait_longer<R>(
                 }
             }
             None => {
-                std::thread::sleep(nap);
+                if of.sleep(nap) {
+                    // More may follow soon.
+                    round = 0;
+                    nap = SHORT_SLEEP;
+                    slept_at = waited;
+                    continue;
+                }
                 nap = (nap * 2).min(longest_nap(reason.needs, waited));
             }
         }
@@ -169,12 +184,14 @@ fn sleep_parked<R>(parker: Parker<'_>, ready: &mut dyn FnMut() -> Option<R>) -> 
 
 /// The polls of lanes before a wait yields.
 fn lane_polls(engine: &Engine, needs: WaitsOn<'_>) -> u32 {
+    let calls = engine.rails.iter().any(|rail| rail.caps.moves_in_calls);
+    let spin = match calls {
+        true => engine.lane_spin / CALL_FACTOR,
+        false => engine.lane_spin,
+    };
     match needs {
-        WaitsOn::Lane(_) => {
-            let polls = engine.lane_spin.saturating_mul(LANE_FACTOR);
-            polls.min(MAX_POLLS)
-        }
-        _ => engine.lane_spin,
+        WaitsOn::Lane(_) => spin.saturating_mul(LANE_FACTOR).min(MAX_POLLS),
+        _ => spin,
     }
 }
 

@@ -95,6 +95,7 @@ unsafe impl Transport for StandIn {
                     _ => WireUp::None,
                 },
                 passive_target: true,
+                moves_in_calls: false,
                 pins: false,
                 batch: 1,
                 message: 0,

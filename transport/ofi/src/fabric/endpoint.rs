@@ -1,5 +1,6 @@
 //! An endpoint without connections, with its address vector and its completion queue.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
@@ -12,16 +13,19 @@ use super::info::Info;
 use super::memory::{MemoryRegion, Registration};
 use super::open::{OpenDomain, close};
 use super::queue::{MISSING, check, open_queue};
-use super::slots::{BUFFER, SlotId, Slots};
+use super::slots::{Kinds, LONG_BUFFER, SlotId, Slots};
 use super::sys;
 use crate::facts::bits;
 
 /// Slots that send, or carry the data of a short write or read.
 pub(crate) const SENDS: u32 = 80;
 /// Slots that receive.
-pub(crate) const RECEIVES: u32 = 64;
+pub(crate) const RECEIVES: u32 = 16;
 /// Slots without a buffer, of operations on memory in place.
 pub(crate) const BARE: u32 = 64;
+
+/// Ends of operations that one call takes at most.
+pub(crate) const BATCH: usize = 16;
 
 /// A peer's address in the vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,10 @@ pub(crate) struct Endpoint {
     cq: *mut sys::fid_cq,
     wait: Option<RawFd>,
     binds_memory: bool,
+    /// Whether a message can be sent from two places.
+    joins: bool,
+    /// Slots whose operations access memory in place.
+    in_place: BTreeSet<u32>,
     /// The registration of the slots, where the provider wants local keys.
     slot_memory: Option<MemoryRegion>,
     slots: ManuallyDrop<Slots>,
@@ -84,7 +92,13 @@ impl Endpoint {
             wait,
             binds_memory: info.facts().mr_mode & bits::MR_ENDPOINT != 0,
             slot_memory: None,
-            slots: ManuallyDrop::new(Slots::new(SENDS + RECEIVES, BARE)),
+            joins: joins(info),
+            in_place: BTreeSet::new(),
+            slots: ManuallyDrop::new(Slots::new(Kinds {
+                sends: SENDS,
+                receives: RECEIVES,
+                bare: BARE,
+            })),
             domain,
         };
         let open = endpoint.domain.domain();
@@ -258,9 +272,10 @@ impl Endpoint {
 
     /// A slot's buffer, as the local side of an operation.
     fn in_slot(&self, slot: SlotId, len: usize) -> LocalPlace {
+        let (addr, room) = self.slots.at(slot).unwrap_or((std::ptr::null_mut(), 0));
         LocalPlace {
-            addr: self.slots.at(slot).unwrap_or(std::ptr::null_mut()),
-            len: len.min(BUFFER),
+            addr,
+            len: len.min(room),
             descriptor: self.own_descriptor(),
         }
     }
@@ -280,9 +295,47 @@ impl Endpoint {
         })
     }
 
+    /// Whether a message can be sent from two places.
+    pub(crate) fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Sends the first `len` bytes of a slot's buffer, and data in place behind them.
+    ///
+    /// # Safety
+    ///
+    /// The memory is readable until the slot's event, or until the endpoint is dropped.
+    pub(crate) unsafe fn send_from(
+        &mut self,
+        slot: SlotId,
+        len: usize,
+        data: LocalPlace,
+        to: PeerAddress,
+    ) -> Result<Taken> {
+        let head = self.in_slot(slot, len);
+        let taken = self.post("fi_sendv", slot, |ep, context| {
+            let places = [head, data].map(|place| libc::iovec {
+                iov_base: place.addr.cast(),
+                iov_len: place.len,
+            });
+            let mut descriptors = [head.descriptor, data.descriptor];
+            // SAFETY: the endpoint is open; the lists live during the call; the buffer and the context are the slot's, busy
+            // until its event, and the data is as the caller promises.
+            unsafe {
+                let send = (*(*ep).msg).sendv;
+                let (at, descs) = (places.as_ptr(), descriptors.as_mut_ptr());
+                send.map_or(MISSING as isize, |f| f(ep, at, descs, 2, to.0, context))
+            }
+        });
+        if matches!(taken, Ok(true)) {
+            self.in_place.insert(slot.0);
+        }
+        taken
+    }
+
     /// Lends a slot's buffer to a message.
     pub(crate) fn receive(&mut self, slot: SlotId) -> Result<Taken> {
-        let local = self.in_slot(slot, BUFFER);
+        let local = self.in_slot(slot, LONG_BUFFER);
         self.post("fi_recv", slot, |ep, context| {
             // SAFETY: as for `send`.
             unsafe {
@@ -392,7 +445,6 @@ impl Endpoint {
 
     /// Takes the ends of operations, at most as many as fit in one call, and drives the provider.
     pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        const BATCH: usize = 16;
         // SAFETY: zero is a value of every field.
         let mut entries: [sys::fi_cq_msg_entry; BATCH] = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open, and has entries of this format.
@@ -457,6 +509,7 @@ impl Endpoint {
     ) {
         if let Some(slot) = self.slots.of_context(context) {
             self.slots.set_busy(slot, false);
+            self.in_place.remove(&slot.0);
             events.push(Event { slot, len, fault });
         }
     }
@@ -504,6 +557,13 @@ impl Endpoint {
     }
 }
 
+/// Whether a provider sends a message from two places.
+fn joins(info: &Info) -> bool {
+    // SAFETY: a description by fi_getinfo, which lives.
+    let attributes = unsafe { (*info.raw()).tx_attr.as_ref() };
+    attributes.is_some_and(|attributes| attributes.iov_limit >= 2)
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         let library = self.domain.library();
@@ -515,11 +575,9 @@ impl Drop for Endpoint {
         let ended = self.ep.is_null()
             || unsafe { close(library, "fi_close of an endpoint", &raw mut (*self.ep).fid) };
         if !ended {
-            let bare = SENDS + RECEIVES..SENDS + RECEIVES + BARE;
-            if bare
-                .into_iter()
-                .any(|slot| self.slots.is_busy(SlotId(slot)))
-            {
+            let mut bare = SENDS + RECEIVES..SENDS + RECEIVES + BARE;
+            let transfers = bare.any(|slot| self.slots.is_busy(SlotId(slot)));
+            if transfers || !self.in_place.is_empty() {
                 tracing::error!(
                     "ofi: transfers of memory that the program may reuse cannot be ended"
                 );

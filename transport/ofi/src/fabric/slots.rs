@@ -15,8 +15,10 @@ use super::sys::fi_context2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotId(pub u32);
 
-/// Bytes of a slot's buffer.
+/// Bytes of the buffer of a slot that sends.
 pub(crate) const BUFFER: usize = 16 << 10;
+/// Bytes of the buffer of a slot that receives: those of a long message, and its head.
+pub(crate) const LONG_BUFFER: usize = (256 << 10) + 4096;
 
 /// A context as libfabric wants it, with the slot's number behind.
 #[repr(C)]
@@ -25,12 +27,42 @@ struct Context {
     number: u32,
 }
 
-/// Slots with buffers come first, then those without.
+/// How many slots of each kind there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kinds {
+    /// Those with a buffer that sends, or takes what is read.
+    pub sends: u32,
+    /// Those with a longer buffer that receives.
+    pub receives: u32,
+    /// Those without a buffer.
+    pub bare: u32,
+}
+
+impl Kinds {
+    /// Bytes of all buffers.
+    fn bytes(self) -> usize {
+        self.sends as usize * BUFFER + self.receives as usize * LONG_BUFFER
+    }
+
+    /// The place of a slot's buffer among all, and its length; none of a slot without.
+    fn place(self, slot: SlotId) -> Option<(usize, usize)> {
+        let sends = self.sends as usize * BUFFER;
+        match slot.0.checked_sub(self.sends) {
+            None => Some((slot.0 as usize * BUFFER, BUFFER)),
+            Some(at) if at < self.receives => {
+                Some((sends + at as usize * LONG_BUFFER, LONG_BUFFER))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Slots in the order of [`Kinds`].
 pub(super) struct Slots {
     contexts: Box<[Context]>,
     busy: Box<[bool]>,
     buffers: NonNull<u8>,
-    buffered: u32,
+    kinds: Kinds,
 }
 
 // SAFETY: the buffers and contexts are owned, and bound to no thread.
@@ -42,16 +74,17 @@ impl std::fmt::Debug for Slots {
     }
 }
 
-fn layout(buffered: u32) -> Layout {
+fn layout(kinds: Kinds) -> Layout {
     let page = 4096;
-    let bytes = (buffered.max(1) as usize) * BUFFER;
+    let bytes = kinds.bytes().max(BUFFER);
     // A few MiB, on pages.
     Layout::from_size_align(bytes, page).unwrap_or(Layout::new::<u64>())
 }
 
 impl Slots {
-    pub(super) fn new(buffered: u32, bare: u32) -> Slots {
-        let layout = layout(buffered);
+    pub(super) fn new(kinds: Kinds) -> Slots {
+        let layout = layout(kinds);
+        let all = kinds.sends + kinds.receives + kinds.bare;
         // SAFETY: the size is not zero.
         let buffers = unsafe { alloc_zeroed(layout) };
         let Some(buffers) = NonNull::new(buffers) else {
@@ -64,16 +97,16 @@ impl Slots {
             number,
         };
         Slots {
-            contexts: (0..buffered + bare).map(context).collect(),
-            busy: vec![false; (buffered + bare) as usize].into(),
+            contexts: (0..all).map(context).collect(),
+            busy: vec![false; all as usize].into(),
             buffers,
-            buffered,
+            kinds,
         }
     }
 
     /// All buffers: the first byte, and how many there are.
     pub(super) fn memory(&self) -> (*mut u8, usize) {
-        (self.buffers.as_ptr(), self.buffered as usize * BUFFER)
+        (self.buffers.as_ptr(), self.kinds.bytes())
     }
 
     /// The context of a slot, for the provider.
@@ -82,13 +115,10 @@ impl Slots {
         Some(context.of_provider.get().cast())
     }
 
-    /// The first byte of a slot's buffer.
-    pub(super) fn at(&self, slot: SlotId) -> Option<*mut u8> {
-        let inside = slot.0 < self.buffered;
-        inside.then(|| {
-            let offset = slot.0 as usize * BUFFER;
-            self.buffers.as_ptr().wrapping_add(offset)
-        })
+    /// The first byte of a slot's buffer, and how many there are.
+    pub(super) fn at(&self, slot: SlotId) -> Option<(*mut u8, usize)> {
+        let (offset, len) = self.kinds.place(slot)?;
+        Some((self.buffers.as_ptr().wrapping_add(offset), len))
     }
 
     /// The slot of a context that the provider gives back; none if it is no slot's.
@@ -115,8 +145,8 @@ impl Slots {
     pub(super) fn bytes(&mut self, slot: SlotId) -> &mut [u8] {
         match self.at(slot) {
             // SAFETY: inside the allocation; an idle slot's buffer belongs to no operation, and slots do not overlap.
-            Some(at) if !self.is_busy(slot) => unsafe {
-                std::slice::from_raw_parts_mut(at, BUFFER)
+            Some((at, len)) if !self.is_busy(slot) => unsafe {
+                std::slice::from_raw_parts_mut(at, len)
             },
             _ => &mut [],
         }
@@ -126,7 +156,7 @@ impl Slots {
 impl Drop for Slots {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and freed once, here.
-        unsafe { dealloc(self.buffers.as_ptr(), layout(self.buffered)) }
+        unsafe { dealloc(self.buffers.as_ptr(), layout(self.kinds)) }
     }
 }
 
@@ -134,9 +164,29 @@ impl Drop for Slots {
 mod tests {
     use super::*;
 
+    fn kinds(sends: u32, receives: u32, bare: u32) -> Kinds {
+        Kinds {
+            sends,
+            receives,
+            bare,
+        }
+    }
+
+    #[test]
+    fn buffers_do_not_overlap_and_lie_in_the_memory_that_is_registered() {
+        let slots = Slots::new(kinds(2, 2, 1));
+        let (first, all) = slots.memory();
+        let places = (0..4).map(|slot| slots.at(SlotId(slot)).unwrap());
+        let end = places.fold(first, |next, (at, len)| {
+            assert_eq!(at, next);
+            at.wrapping_add(len)
+        });
+        assert_eq!(end, first.wrapping_add(all));
+    }
+
     #[test]
     fn a_context_names_its_slot_and_nothing_else_does() {
-        let slots = Slots::new(2, 3);
+        let slots = Slots::new(kinds(1, 1, 3));
         for number in 0..5 {
             let context = slots.context(SlotId(number)).unwrap();
             assert_eq!(slots.of_context(context), Some(SlotId(number)));
@@ -149,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_buffer_of_a_slot_in_flight_is_not_touched() {
-        let mut slots = Slots::new(2, 0);
+        let mut slots = Slots::new(kinds(2, 0, 0));
         slots.bytes(SlotId(1)).fill(7);
         slots.set_busy(SlotId(1), true);
         assert!(slots.bytes(SlotId(1)).is_empty());

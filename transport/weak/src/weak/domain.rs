@@ -105,6 +105,7 @@ impl WeakDomain {
             // The pool knows no messages.
             message: 0,
             passive_target: of.passive_target,
+            moves_in_calls: false,
         };
         WeakDomain {
             settings,
