@@ -59,6 +59,18 @@ impl AtomicTable {
         self
     }
 
+    /// The operations that both tables have: the lesser level of each entry.
+    #[must_use]
+    pub fn both(&self, other: &AtomicTable) -> AtomicTable {
+        let mut table = *self;
+        for (ours, theirs) in table.0.iter_mut().zip(&other.0) {
+            for (level, other) in ours.iter_mut().zip(theirs) {
+                *level = (*level).min(*other);
+            }
+        }
+        table
+    }
+
     /// The level of one operation at one width.
     #[must_use]
     pub const fn level(&self, op: AtomicOp, width: Width) -> AtomicLevel {
@@ -67,7 +79,7 @@ impl AtomicTable {
 }
 
 /// Whether put-with-signal is an operation of its own here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignalSupport {
     /// It is not: the caller puts, flushes, then updates the signal.
     None,

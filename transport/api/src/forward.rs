@@ -15,8 +15,8 @@
 /// }
 ///
 /// impl Domain for Unmapped {
-///     forward!(accept, address, capabilities, explain, guarantees, guarantees_towards => inner);
-///     forward!(import, inbox, lane, make_visible, peer_lost, register, register_local, schedule, shutdown, wants_descriptor => inner);
+///     forward!(accept, address, atomics_towards, capabilities, explain, guarantees, guarantees_towards => inner);
+///     forward!(import, inbox, lane, make_visible, peer_lost, put_signal_towards, register, register_local, schedule, shutdown, wants_descriptor => inner);
 ///
 ///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
 ///         match self.inner.reach(peer, kind) {
@@ -59,6 +59,17 @@ macro_rules! forward {
             self.$($to)+.guarantees_towards(peer, kind)
         }
     };
+    (@atomics_towards $to:tt) => {
+        $crate::forward!(@towards $to atomics_towards AtomicTable);
+    };
+    (@put_signal_towards $to:tt) => {
+        $crate::forward!(@towards $to put_signal_towards SignalSupport);
+    };
+    (@towards [$($to:tt)+] $call:ident $promise:ident) => {
+        fn $call(&self, peer: &$crate::Peer) -> $crate::$promise {
+            self.$($to)+.$call(peer)
+        }
+    };
     (@explain [$($to:tt)+]) => {
         fn explain(&self, peer: &$crate::Peer) -> Option<String> {
             self.$($to)+.explain(peer)
@@ -69,14 +80,15 @@ macro_rules! forward {
             self.$($to)+.address()
         }
     };
-    (@reach [$($to:tt)+]) => {
-        fn reach(&self, peer: &$crate::Peer, kind: $crate::MemoryKind) -> $crate::Reach {
-            self.$($to)+.reach(peer, kind)
-        }
+    (@reach $to:tt) => {
+        $crate::forward!(@memory_of $to reach $crate::Reach);
     };
-    (@wants_descriptor [$($to:tt)+]) => {
-        fn wants_descriptor(&self, peer: &$crate::Peer, kind: $crate::MemoryKind) -> bool {
-            self.$($to)+.wants_descriptor(peer, kind)
+    (@wants_descriptor $to:tt) => {
+        $crate::forward!(@memory_of $to wants_descriptor bool);
+    };
+    (@memory_of [$($to:tt)+] $call:ident $answer:ty) => {
+        fn $call(&self, peer: &$crate::Peer, kind: $crate::MemoryKind) -> $answer {
+            self.$($to)+.$call(peer, kind)
         }
     };
     (@register [$($to:tt)+]) => {

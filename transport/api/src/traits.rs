@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::{AtomicTable, Capabilities, SignalSupport};
 use crate::error::{Error, Result};
 use crate::guarantees::Guarantees;
 use crate::inbox::Inbox;
@@ -125,6 +125,19 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// while the domain lives. By default those of [`guarantees`](Self::guarantees).
     fn guarantees_towards(&self, _peer: &Peer, kind: MemoryKind) -> Option<Guarantees> {
         self.guarantees(kind)
+    }
+
+    /// Its atomics on memory at one peer, where they depend on the peer's device: a part of those of
+    /// [`capabilities`](Self::capabilities), which are the default. Lanes refuse others by name. Constant while the domain
+    /// lives.
+    fn atomics_towards(&self, _peer: &Peer) -> AtomicTable {
+        self.capabilities().atomics
+    }
+
+    /// Its put-with-signal to one peer, where it depends on the peer's device: that of
+    /// [`capabilities`](Self::capabilities), which is the default, or none. Constant while the domain lives.
+    fn put_signal_towards(&self, _peer: &Peer) -> SignalSupport {
+        self.capabilities().put_signal
     }
 
     /// The facts about the devices at both ends on which the guarantees towards a peer stand, with their price,

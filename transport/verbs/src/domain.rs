@@ -134,39 +134,32 @@ fn guarantees_on_gpu(flush: bool, in_order: bool) -> Guarantees {
     }
 }
 
-/// Whether this side can hold its signals back where the target does not, if it offers puts-with-signal.
-fn signals_are_ordered(
-    has_signals: bool,
+/// The put-with-signal towards targets with these properties, of a device that offers `signals`; `software`: it has no
+/// fences, by which hardware holds a signal behind its data. Where there is none, the core flushes between the two.
+fn signals_towards(
+    signals: SignalSupport,
     software: bool,
     target: TargetProperties,
-) -> Result<(), String> {
+) -> SignalSupport {
     let (in_order, strict) = (target.placement.in_order(), target.has_strict_keys);
-    let held = !software && (in_order || target.has_atomics);
-    if in_order && strict || !has_signals || held {
-        return Ok(());
+    let held = !software || (in_order && strict);
+    match held && target.has_atomics {
+        true => signals,
+        false => SignalSupport::None,
     }
-    let why = if software {
-        "this PE's software device has no fences"
-    } else {
-        "its NIC has no atomics, and this PE's has"
-    };
-    Err(format!(
-        "its NIC may place writes out of order, and {why}, so that no signal could be held behind its data: \
-         set OXSHMEM_VERBS_IN_ORDER=off on all hosts, or use NICs of one kind"
-    ))
 }
 
-/// Whether the target's device performs the atomics that this side's signals are offered by, where those are offered for
-/// every peer alike: those of the CPU's level. Of a NIC's level the core uses only those that all NICs have.
-fn signals_are_performed(signals: SignalSupport, target: TargetProperties) -> Result<(), String> {
-    if target.has_atomics || signals != SignalSupport::Native(AtomicLevel::Cpu) {
-        return Ok(());
+/// The atomics of a device that has `own`, towards a target with these properties: a word belongs to the NIC of the PE that
+/// has it, so that NIC must perform them (M29).
+fn atomics_towards(own: AtomicTable, target: TargetProperties) -> AtomicTable {
+    if target.has_atomics {
+        return own;
     }
-    Err(
-        "its NIC has no atomics, and this PE's has, which no signal could use there: use NICs of \
-         one kind"
-            .into(),
-    )
+    [AtomicOp::Add, AtomicOp::CompareSwap]
+        .into_iter()
+        .fold(own, |table, op| {
+            table.with(op, Width::W64, AtomicLevel::None)
+        })
 }
 
 impl VerbsDomain {
@@ -216,9 +209,6 @@ impl VerbsDomain {
         }
         let here = self.port_state.addressing().address();
         path(&here, &address.port, self.port_state.route_needed())?;
-        let has_signals = self.capabilities.put_signal != SignalSupport::None;
-        signals_are_ordered(has_signals, self.port_state.port.software, address.target)?;
-        signals_are_performed(self.capabilities.put_signal, address.target)?;
         Ok(address)
     }
 
@@ -252,9 +242,31 @@ impl Domain for VerbsDomain {
         }
     }
 
+    fn atomics_towards(&self, peer: &Peer) -> AtomicTable {
+        let own = self.capabilities.atomics;
+        match self.judge(peer) {
+            Ok(address) => atomics_towards(own, address.target),
+            Err(_) => own,
+        }
+    }
+
+    fn put_signal_towards(&self, peer: &Peer) -> SignalSupport {
+        let (own, software) = (self.capabilities.put_signal, self.port_state.port.software);
+        match self.judge(peer) {
+            Ok(address) => signals_towards(own, software, address.target),
+            Err(_) => own,
+        }
+    }
+
     fn explain(&self, peer: &Peer) -> Option<String> {
         let address = self.judge(peer).ok()?;
         let mut told = address.target.explain();
+        if self.put_signal_towards(peer) != self.capabilities.put_signal {
+            told.push_str(
+                "; a put-with-signal towards it is a put, a flush and a message, since its NIC and this \
+                 PE's are not of one kind",
+            );
+        }
         if !self.port_state.port.limits.has_shared_receives() {
             told.push_str(
                 "; this PE's NIC has no shared receive queues, so each connection has receives of its \
@@ -460,24 +472,33 @@ mod tests {
     }
 
     #[test]
-    fn m29_signals_that_a_target_could_not_perform_are_refused_and_others_are_not() {
+    fn m29_no_atomic_goes_to_a_nic_without() {
         let target = |has_atomics| TargetProperties {
             placement: Placement::Driver,
             has_strict_keys: true,
             has_atomics,
         };
-        let native = SignalSupport::Native;
-        for signals in [
-            SignalSupport::None,
-            native(AtomicLevel::Nic),
-            native(AtomicLevel::Cpu),
-        ] {
-            assert_eq!(signals_are_performed(signals, target(true)), Ok(()));
-            let by_cpu = signals == native(AtomicLevel::Cpu);
-            assert_eq!(
-                signals_are_performed(signals, target(false)).is_err(),
-                by_cpu
-            );
+        let cpu = AtomicLevel::Cpu;
+        let own = AtomicTable::uniform(AtomicLevel::None)
+            .with(AtomicOp::Fetch, Width::W64, cpu)
+            .with(AtomicOp::Set, Width::W64, cpu)
+            .with(AtomicOp::Add, Width::W64, AtomicLevel::Nic)
+            .with(AtomicOp::CompareSwap, Width::W64, AtomicLevel::Nic);
+        assert_eq!(atomics_towards(own, target(true)), own);
+        let left = atomics_towards(own, target(false));
+        for op in AtomicOp::ALL {
+            // A read and a write are no atomics of the NIC.
+            let level = match op {
+                AtomicOp::Fetch | AtomicOp::Set => cpu,
+                _ => AtomicLevel::None,
+            };
+            assert_eq!(left.level(op, Width::W64), level, "{op}");
+        }
+        for level in [AtomicLevel::Nic, cpu] {
+            let signals = SignalSupport::Native(level);
+            assert_eq!(signals_towards(signals, false, target(true)), signals);
+            let towards = signals_towards(signals, false, target(false));
+            assert_eq!(towards, SignalSupport::None);
         }
     }
 
@@ -505,32 +526,27 @@ mod tests {
     }
 
     #[test]
-    fn m22_a_target_whose_order_no_signal_could_keep_is_refused_with_the_setting() {
-        let target = |placement, has_atomics| TargetProperties {
+    fn m22_signals_are_offered_where_both_ends_hold_them_behind_their_data() {
+        let target = |placement, has_strict_keys, has_atomics| TargetProperties {
             placement,
-            has_strict_keys: true,
+            has_strict_keys,
             has_atomics,
         };
-        let reorders = target(Placement::DeviceOutOfOrder, true);
-        let without_atomics = target(Placement::NotAnswered, false);
-        let keeps = target(Placement::Driver, false);
-        for software in [false, true] {
-            assert_eq!(signals_are_ordered(true, software, keeps), Ok(()));
-            assert_eq!(
-                signals_are_ordered(false, software, without_atomics),
-                Ok(())
-            );
-        }
-        assert_eq!(signals_are_ordered(true, false, reorders), Ok(()));
-        let relaxed_only = TargetProperties {
-            has_strict_keys: false,
-            ..keeps
-        };
-        assert_eq!(signals_are_ordered(true, false, relaxed_only), Ok(()));
-        assert!(signals_are_ordered(true, true, relaxed_only).is_err());
-        for (software, target) in [(true, reorders), (false, without_atomics)] {
-            let why = signals_are_ordered(true, software, target).unwrap_err();
-            assert!(why.contains("OXSHMEM_VERBS_IN_ORDER=off"), "{why}");
+        let native = SignalSupport::Native(AtomicLevel::Nic);
+        let (keeps, reorders) = (Placement::Driver, Placement::DeviceOutOfOrder);
+        for (target, by_software, by_hardware) in [
+            (target(keeps, true, true), true, true),
+            (target(keeps, false, true), false, true),
+            (target(reorders, true, true), false, true),
+            // Without atomics there is no word for the barrier.
+            (target(reorders, true, false), false, false),
+        ] {
+            for (software, offered) in [(true, by_software), (false, by_hardware)] {
+                let towards = signals_towards(native, software, target);
+                assert_eq!(towards == native, offered, "{software} {target:?}");
+                let none = signals_towards(SignalSupport::None, software, target);
+                assert_eq!(none, SignalSupport::None);
+            }
         }
     }
 }

@@ -464,6 +464,7 @@ impl Responder {
         let order = TargetOrder {
             in_order: self.port_state.placement.in_order(),
             has_strict_keys: !self.port_state.protection_domain.relaxed_only(),
+            has_atomics: self.port_state.has_atomics(),
             flush_word: word,
         };
         let receives = self.receives.of_pair(&self.port_state)?;

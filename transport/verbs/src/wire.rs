@@ -8,7 +8,7 @@ use crate::ibv::{Ece, Gid};
 use crate::placement::Placement;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 6;
+pub(crate) const VERSION: u16 = 7;
 
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1000;
@@ -496,6 +496,8 @@ pub(crate) struct TargetOrder {
     pub(crate) in_order: bool,
     /// Whether writes by a strict key keep their order on the bus.
     pub(crate) has_strict_keys: bool,
+    /// Whether the device performs atomics that change a word.
+    pub(crate) has_atomics: bool,
     /// For atomics that come after all writes before them; none where writes are in order, or without atomics.
     pub(crate) flush_word: Option<FlushWord>,
 }
@@ -505,12 +507,19 @@ impl TargetOrder {
     pub(crate) const KEPT: TargetOrder = TargetOrder {
         in_order: true,
         has_strict_keys: true,
+        has_atomics: true,
         flush_word: None,
     };
 
     fn write(self, into: &mut Writer) {
         let has_word = self.flush_word.is_some();
-        into.put(&[self.in_order, self.has_strict_keys, has_word].map(u8::from));
+        let flags = [
+            self.in_order,
+            self.has_strict_keys,
+            self.has_atomics,
+            has_word,
+        ];
+        into.put(&flags.map(u8::from));
         if let Some(word) = self.flush_word {
             into.put(&word.addr.to_le_bytes());
             into.put(&word.rkey.to_le_bytes());
@@ -519,6 +528,7 @@ impl TargetOrder {
 
     fn read(from: &mut Reader<'_>) -> Read<TargetOrder> {
         let (in_order, has_strict_keys) = (from.flag()?, from.flag()?);
+        let has_atomics = from.flag()?;
         let has_word = from.flag()?;
         let flush_word = has_word.then(|| {
             Ok::<_, String>(FlushWord {
@@ -530,9 +540,13 @@ impl TargetOrder {
         if flush_word.is_some_and(|word| !word.addr.is_multiple_of(8)) {
             return Err("its word for flushes is misaligned".into());
         }
+        if flush_word.is_some() && !has_atomics {
+            return Err("it has a word for atomics, and no atomics".into());
+        }
         Ok(TargetOrder {
             in_order,
             has_strict_keys,
+            has_atomics,
             flush_word,
         })
     }

@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 6, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 7, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::outcome::{Outcome, ensure};
 
-const VERSION: u16 = 6;
+const VERSION: u16 = 7;
 
 /// A list of one queue pair: no others for long transfers.
 const ONE: u8 = 1;
@@ -17,8 +17,8 @@ const ETHERNET: u8 = 1;
 const MTU: u8 = 3;
 const PARTITION: u16 = 0xffff;
 
-/// A target that places writes in order, has strict keys, and so needs no word for flushes.
-const KEPT: [u8; 3] = [1, 1, 0];
+/// A target that places writes in order, has strict keys and atomics, and needs no word for flushes.
+const KEPT: [u8; 4] = [1, 1, 1, 0];
 
 /// No options for connections: soft-RoCE has none.
 const NO_OPTIONS: [u8; 12] = [0; 12];

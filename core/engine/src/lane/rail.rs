@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use oxshmem_transport::{
     Capabilities, Completion, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Peer,
-    Region, RegionId, Remote, WireUp,
+    Region, RegionId, Remote, SignalSupport, WireUp,
 };
 
 use crate::error::Result;
@@ -23,8 +23,8 @@ pub struct Rail {
     /// The domain's capabilities, which are constant.
     pub caps: Capabilities,
     guarantees: GuaranteeSet,
-    /// Those towards each PE, from the wire-up on.
-    towards: OnceLock<PeerGuarantees>,
+    /// The promises towards each PE, from the wire-up on.
+    towards: OnceLock<PeerPromises>,
     /// Whether operations take lanes of it.
     lanes_enabled: AtomicBool,
     // Dropped before the registrations that its operations use.
@@ -41,17 +41,36 @@ pub struct Rail {
 /// Guarantees by kind of memory.
 type GuaranteeSet = [Guarantees; MemoryKind::ALL.len()];
 
-/// The guarantees towards each PE. Most jobs have NICs of one kind, so one set: each set is kept once.
-struct PeerGuarantees {
-    sets: Vec<GuaranteeSet>,
+/// The promises of a domain towards one PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Promises {
+    guarantees: GuaranteeSet,
+    put_signal: SignalSupport,
+}
+
+impl Promises {
+    /// The promises that both make.
+    fn both(self, other: Promises) -> Promises {
+        Promises {
+            guarantees: std::array::from_fn(|kind| {
+                self.guarantees[kind].both(other.guarantees[kind])
+            }),
+            put_signal: self.put_signal.min(other.put_signal),
+        }
+    }
+}
+
+/// The promises towards each PE. Most jobs have NICs of one kind, so one set: each set is kept once.
+struct PeerPromises {
+    sets: Vec<Promises>,
     /// By PE, the index of its set.
     of: Box<[u8]>,
 }
 
-impl PeerGuarantees {
+impl PeerPromises {
     /// From the sets of all PEs. Beyond 256 different sets, a PE gets the promises that all of them make.
-    fn new(all: impl Iterator<Item = GuaranteeSet>) -> Self {
-        let mut sets: Vec<GuaranteeSet> = Vec::new();
+    fn new(all: impl Iterator<Item = Promises>) -> Self {
+        let mut sets: Vec<Promises> = Vec::new();
         let index = |set| {
             let known = sets.iter().position(|known| *known == set);
             known.unwrap_or_else(|| {
@@ -63,18 +82,16 @@ impl PeerGuarantees {
         let last = usize::from(u8::MAX);
         if sets.len() > last {
             let rest = sets.split_off(last);
-            let weakest = rest
-                .into_iter()
-                .reduce(|one, other| std::array::from_fn(|kind| one[kind].both(other[kind])));
+            let weakest = rest.into_iter().reduce(Promises::both);
             sets.extend(weakest);
         }
-        PeerGuarantees {
+        PeerPromises {
             sets,
             of: of.into_iter().map(|at| at.min(last) as u8).collect(),
         }
     }
 
-    fn towards(&self, pe: usize) -> Option<&GuaranteeSet> {
+    fn towards(&self, pe: usize) -> Option<&Promises> {
         self.sets.get(usize::from(*self.of.get(pe)?))
     }
 }
@@ -328,19 +345,29 @@ impl Rail {
     /// Its guarantees for memory of a kind at a PE: none, if it does not say.
     pub fn guarantees(&self, pe: usize, kind: MemoryKind) -> Guarantees {
         let towards = self.towards.get().and_then(|known| known.towards(pe));
-        of_kind(towards.unwrap_or(&self.guarantees), kind)
+        of_kind(
+            towards.map_or(&self.guarantees, |known| &known.guarantees),
+            kind,
+        )
     }
 
-    /// Takes the domain's guarantees towards these PEs, which are all, in order. Only the first call counts.
-    pub fn learn_guarantees(&self, peers: impl Iterator<Item = Peer>) {
-        let towards = |peer: Peer| {
-            MemoryKind::ALL.map(|kind| {
+    /// Its put-with-signal to a PE.
+    pub(crate) fn put_signal(&self, pe: usize) -> SignalSupport {
+        let towards = self.towards.get().and_then(|known| known.towards(pe));
+        towards.map_or(self.caps.put_signal, |known| known.put_signal)
+    }
+
+    /// Takes the domain's promises towards these PEs, which are all, in order. Only the first call counts.
+    pub fn learn_promises(&self, peers: impl Iterator<Item = Peer>) {
+        let towards = |peer: Peer| Promises {
+            guarantees: MemoryKind::ALL.map(|kind| {
                 let promised = self.domain.guarantees_towards(&peer, kind);
                 promised.unwrap_or(Guarantees::NONE)
-            })
+            }),
+            put_signal: self.domain.put_signal_towards(&peer),
         };
         self.towards
-            .get_or_init(|| PeerGuarantees::new(peers.map(towards)));
+            .get_or_init(|| PeerPromises::new(peers.map(towards)));
     }
 }
 
@@ -352,34 +379,49 @@ fn of_kind(set: &GuaranteeSet, kind: MemoryKind) -> Guarantees {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_transport::AtomicLevel;
 
-    fn set(put_put: bool, put_get: bool) -> GuaranteeSet {
-        MemoryKind::ALL.map(|_| Guarantees {
-            put_put,
-            put_get,
-            ..Guarantees::NONE
-        })
+    fn promises(put_put: bool, put_get: bool, put_signal: SignalSupport) -> Promises {
+        Promises {
+            guarantees: MemoryKind::ALL.map(|_| Guarantees {
+                put_put,
+                put_get,
+                ..Guarantees::NONE
+            }),
+            put_signal,
+        }
     }
 
     #[test]
-    fn each_pe_has_the_guarantees_of_its_own_device() {
-        let sets = [set(true, true), set(false, true), set(true, true)];
-        let towards = PeerGuarantees::new(sets.into_iter());
-        assert_eq!(towards.sets.len(), 2);
-        let put_put = |pe| towards.towards(pe).map(|set| set[0].put_put);
-        assert_eq!(put_put(0), Some(true));
-        assert_eq!(put_put(1), Some(false));
-        assert_eq!(put_put(2), Some(true));
-        assert_eq!(put_put(3), None);
+    fn each_pe_has_the_promises_of_its_own_device() {
+        let native = SignalSupport::Native(AtomicLevel::Nic);
+        let none = SignalSupport::None;
+        let sets = [
+            promises(true, true, native),
+            promises(false, true, native),
+            promises(true, true, none),
+            promises(true, true, native),
+        ];
+        let towards = PeerPromises::new(sets.into_iter());
+        assert_eq!(towards.sets.len(), 3);
+        let of = |pe| {
+            let known = towards.towards(pe)?;
+            Some((known.guarantees[0].put_put, known.put_signal))
+        };
+        assert_eq!(of(0), Some((true, native)));
+        assert_eq!(of(1), Some((false, native)));
+        assert_eq!(of(2), Some((true, none)));
+        assert_eq!(of(3), Some((true, native)));
+        assert_eq!(of(4), None);
     }
 
     #[test]
     fn more_different_sets_than_fit_promise_only_the_common_part() {
         // Bits of a number as promises make 2^9 different sets.
-        let all: Vec<GuaranteeSet> = (0..512_u32)
+        let all: Vec<Promises> = (0..512_u32)
             .map(|n| {
                 let bit = |at: u32| n >> at & 1 == 1;
-                MemoryKind::ALL.map(|_| Guarantees {
+                let guarantees = MemoryKind::ALL.map(|_| Guarantees {
                     put_put: bit(0),
                     put_fence_put: bit(0),
                     put_atomic: bit(1),
@@ -395,13 +437,21 @@ mod tests {
                         Completion::Accepted
                     },
                     gpu_flush: GpuFlush::None,
-                })
+                });
+                let put_signal = match bit(0) {
+                    true => SignalSupport::Native(AtomicLevel::Nic),
+                    false => SignalSupport::None,
+                };
+                Promises {
+                    guarantees,
+                    put_signal,
+                }
             })
             .collect();
-        let towards = PeerGuarantees::new(all.iter().copied());
+        let towards = PeerPromises::new(all.iter().copied());
         for (pe, promised) in all.iter().enumerate() {
             let known = towards.towards(pe).unwrap();
-            assert_eq!(known[0].both(promised[0]), known[0], "{pe} got more");
+            assert_eq!(known.both(*promised), *known, "{pe} got more");
         }
     }
 }

@@ -39,8 +39,13 @@ impl Signal {
 
 /// Whether a lane's put-with-signal updates this word in its domain (M29). Setting a signal writes a
 /// whole word, which is safe in any domain, since a program that sets a signal does not add to it.
-fn native_signal(caps: &Capabilities, word: RemoteTarget, op: SignalOp) -> bool {
-    let SignalSupport::Native(level) = caps.put_signal else {
+fn native_signal(
+    signals: SignalSupport,
+    caps: &Capabilities,
+    word: RemoteTarget,
+    op: SignalOp,
+) -> bool {
+    let SignalSupport::Native(level) = signals else {
         return false;
     };
     let whole = caps.atomics.level(AtomicOp::Set, Width::W64) == AtomicLevel::Cpu;
@@ -237,10 +242,11 @@ impl Worker {
         let pe = remote.pe;
         let peer = LanePeer { endpoint, pe };
         let caps = &endpoint.caps;
+        let signals = endpoint.put_signal(pe);
         let path = self.access_path(OpKind::Atomic, signal.word, remote.pe)?;
         let native = match path {
             AccessPath::Lane(same, word) if std::ptr::eq(same, endpoint) => {
-                native_signal(caps, word, signal.op).then_some(word)
+                native_signal(signals, caps, word, signal.op).then_some(word)
             }
             _ => None,
         };
@@ -265,8 +271,8 @@ impl Worker {
             self.state.lanes.note_gpu_update(endpoint, word);
             let mut updates = endpoint.put_update(remote.kind, source.len);
             // A NIC sets a signal by a write, as it writes data.
-            let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
-                && signal.op == SignalOp::Set;
+            let written =
+                signals == SignalSupport::Native(AtomicLevel::Nic) && signal.op == SignalOp::Set;
             let kind = if written { OpKind::Put } else { OpKind::Atomic };
             updates.add(OpSet::of(kind, word.kind));
             let effect = if nonblocking {

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, MemoryKind, Reach, Width};
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, AtomicTable, Capabilities, MemoryKind, Reach, Width,
+};
 
 use crate::am::request::AmRequest;
 use crate::route::path::Path;
@@ -80,10 +82,11 @@ impl Chosen<'_> {
     }
 }
 
-/// The atomics of a transport's lanes on memory of a kind that are as a CPU's. Operations that are not among them
+/// The atomics of a transport's lanes on memory of a kind at a PE that are as a CPU's. `atomics`: those that the lanes have
+/// towards that PE. Operations that are not among them
 /// can be made of a compare-swap of the CPU's level; narrower words are checked with each operation.
-pub fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
-    let has = |width| capabilities.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
+pub fn cpu_atomics(capabilities: &Capabilities, atomics: &AtomicTable, kind: MemoryKind) -> ByLane {
+    let has = |width| atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
     let messages = kind == MemoryKind::Host && AmRequest::fits(capabilities);
     match (has(Width::W64), has(Width::W32)) {
         (true, true) => ByLane::Itself,
@@ -94,11 +97,11 @@ pub fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
     }
 }
 
-/// Whether a transport's NIC performs atomics of 64 bits, of which all others can be made.
-pub fn has_nic_atomics(capabilities: &Capabilities) -> bool {
+/// Whether these atomics, of a transport's lanes towards a PE, are of NICs and of 64 bits, of which all others can be made.
+pub fn has_nic_atomics(atomics: &AtomicTable) -> bool {
     [AtomicOp::Add, AtomicOp::CompareSwap]
         .into_iter()
-        .all(|op| capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic)
+        .all(|op| atomics.level(op, Width::W64) == AtomicLevel::Nic)
 }
 
 /// The paths of puts and gets, and of atomics. `import` makes the memory usable by the candidate with

@@ -87,7 +87,7 @@ pub(super) fn wire_up(
     let me = bootstrap.rank() as usize;
     for rail in rails.opened {
         let peers = cards.iter().enumerate();
-        rail.learn_guarantees(peers.map(|(pe, card)| peer(card, pe, rail.name)));
+        rail.learn_promises(peers.map(|(pe, card)| peer(card, pe, rail.name)));
     }
     let keys: Vec<Vec<Key>> = exchange(bootstrap, &my_keys(rails.opened, heaps))?;
     let mut importer = Importer {
@@ -253,7 +253,11 @@ impl RailSet<'_> {
                 name: rail.name,
                 standing: self.standing((index, rail), &reach, heap, pair, remote),
                 reach,
-                atomics: cpu_atomics(rail.domain.capabilities(), heap.kind),
+                atomics: cpu_atomics(
+                    rail.domain.capabilities(),
+                    &rail.domain.atomics_towards(&peer),
+                    heap.kind,
+                ),
                 remark: rail.domain.explain(&peer),
             });
         }
@@ -320,7 +324,7 @@ impl RailSet<'_> {
     ) -> Path {
         for (index, rail) in (0..).zip(self.opened) {
             let peer = remote.peer(rail.name);
-            if has_nic_atomics(rail.domain.capabilities())
+            if has_nic_atomics(&rail.domain.atomics_towards(&peer))
                 && self.rules.refuse(pair, rail.name).is_none()
                 && rail.domain.reach(&peer, heap.kind) == Reach::Remote
                 && mappings.import((index, rail), &peer, remote, None, heap) == Ok(Imported::Lane)

@@ -103,18 +103,22 @@ impl<'h> World<'h> {
             }
         }
         let domain = &members[0].domain;
-        let capabilities = domain.capabilities().clone();
+        let mut capabilities = domain.capabilities().clone();
         let kind = harness.kind();
         let mut guarantees = domain
             .guarantees(kind)
             .ok_or("no guarantees about the kind of memory that the checks use")?;
-        // Each check relies on one set for all pairs.
+        // Each check relies on one set for all pairs, of promises and of operations.
         for (from, to) in members
             .iter()
             .flat_map(|m| members.iter().map(move |n| (m, n)))
         {
             let towards = from.domain.guarantees_towards(&to.peer, kind);
             guarantees = guarantees.both(towards.ok_or("no guarantees towards a peer")?);
+            let atomics = from.domain.atomics_towards(&to.peer);
+            capabilities.atomics = capabilities.atomics.both(&atomics);
+            let signals = from.domain.put_signal_towards(&to.peer);
+            capabilities.put_signal = capabilities.put_signal.min(signals);
         }
         Ok(World {
             harness,

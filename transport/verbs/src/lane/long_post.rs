@@ -8,7 +8,9 @@ use super::connection::{Connection, ConnectionState, Queues};
 use super::long_operations::LongNumber;
 use super::requester::Requester;
 use super::stripes::{BulkQueue, Stripes, cut};
-use super::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder, key, length, unsupported};
+use super::wqe_builder::{
+    Blocked, MAX_REQUESTS, WqeBuilder, key, length, unsupported, with_signals,
+};
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
 use crate::limits::UNREGISTERED;
@@ -186,11 +188,7 @@ impl VerbsLane {
         else {
             return Ok(transfer);
         };
-        if !self.has_atomics {
-            return Err(unsupported(
-                "a put-with-signal by a device without atomics".into(),
-            ));
-        }
+        with_signals(self.has_atomics, queues.primary.order)?;
         find_word(regions, pe, signal, "a signal")?;
         let (order, has_fences) = (queues.primary.order, !self.software);
         let waits = flush_plan(order, true, remote.on_gpu, has_fences) == FlushPlan::Wait;

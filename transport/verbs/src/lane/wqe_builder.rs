@@ -14,6 +14,7 @@ use crate::limits::{MESSAGE, NAME, UNREGISTERED};
 use crate::port_state::REQUESTS_PER_OPERATION;
 use crate::region::MrKey;
 use crate::remote_region::{BoxedError, Imported, RemoteAddress, boxed, find, find_word};
+use crate::wire::TargetOrder;
 
 /// The reason why an operation was not taken.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ pub(crate) struct WqeBuilder<'a> {
     pub(crate) pool: &'a mut BouncePool,
     /// The longest transfer, in bytes.
     pub(crate) max_transfer: u64,
-    /// Whether the device adds, compares and swaps.
+    /// Whether this side's device adds, compares and swaps.
     pub(crate) has_atomics: bool,
     /// Whether a request may wait at the device for the reads and atomics before it. In rxe (Linux 6.1) such a request that
     /// is sent again waits for ever: it counts itself, and what came after it, among those.
@@ -64,6 +65,17 @@ pub(super) fn unsupported(what: String) -> Blocked {
         transport: NAME,
         what,
     }))
+}
+
+/// Refuses a put-with-signal that one of the two devices has not. `has_atomics`: whether this side's device has atomics.
+#[inline]
+pub(super) fn with_signals(has_atomics: bool, target: TargetOrder) -> Result<(), Blocked> {
+    let what = match (has_atomics, target.has_atomics) {
+        (true, true) => return Ok(()),
+        (false, _) => "a put-with-signal by a device without atomics",
+        (true, false) => "a put-with-signal towards a NIC without atomics",
+    };
+    Err(unsupported(what.into()))
 }
 
 #[inline]
@@ -151,11 +163,7 @@ impl WqeBuilder<'_> {
         op: SignalOp,
         value: u64,
     ) -> Result<(), Blocked> {
-        if !self.has_atomics {
-            return Err(unsupported(
-                "a put-with-signal by a device without atomics".into(),
-            ));
-        }
+        with_signals(self.has_atomics, self.requester.order)?;
         let remote = find(self.regions, self.pe, to, self.length(from)?)?;
         let signal = find_word(self.regions, self.pe, signal, "a signal")?;
         let across = remote.on_gpu != signal.on_gpu;
@@ -517,6 +525,11 @@ impl WqeBuilder<'_> {
             AtomicOp::Add | AtomicOp::CompareSwap => self.has_atomics,
             _ => false,
         };
+        let changes = matches!(op, AtomicOp::Add | AtomicOp::CompareSwap);
+        if known && changes && !self.requester.order.has_atomics {
+            let what = format!("an atomic {op} towards a NIC without atomics");
+            return Err(unsupported(what));
+        }
         if width != Width::W64 || !known {
             let fetching = if fetch.is_some() { "fetching " } else { "" };
             return Err(unsupported(format!(

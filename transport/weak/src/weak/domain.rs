@@ -75,14 +75,6 @@ impl WeakDomain {
         schedule: Option<Arc<dyn Schedule>>,
     ) -> Self {
         let of = inner.capabilities();
-        let signal = of.atomics.level(AtomicOp::Set, Width::W64);
-        let put_signal = match settings.put_signal {
-            // A signal is performed as an atomic, at whatever level that is.
-            SignalSupport::Native(_) if signal != AtomicLevel::None => {
-                SignalSupport::Native(signal)
-            }
-            _ => SignalSupport::None,
-        };
         let capabilities = Capabilities {
             put: Limits {
                 inline: settings.inline,
@@ -94,8 +86,8 @@ impl WeakDomain {
                 ordered: settings.ordered,
                 ..of.get
             },
-            put_signal,
-            atomics: both(&of.atomics, &settings.atomics),
+            put_signal: signals(&settings, &of.atomics),
+            atomics: of.atomics.both(&settings.atomics),
             memory: of.memory,
             depth: settings.depth,
             wire_up: of.wire_up,
@@ -125,16 +117,13 @@ impl WeakDomain {
     }
 }
 
-/// The lesser of two tables' levels.
-fn both(one: &AtomicTable, other: &AtomicTable) -> AtomicTable {
-    let mut table = AtomicTable::uniform(AtomicLevel::None);
-    for op in AtomicOp::ALL {
-        for width in Width::ALL {
-            let level = one.level(op, width).min(other.level(op, width));
-            table = table.with(op, width, level);
-        }
+/// The put-with-signal of these settings over these atomics: a signal is performed as an atomic, at whatever level that is.
+fn signals(settings: &Settings, atomics: &AtomicTable) -> SignalSupport {
+    let signal = atomics.level(AtomicOp::Set, Width::W64);
+    match settings.put_signal {
+        SignalSupport::Native(_) if signal != AtomicLevel::None => SignalSupport::Native(signal),
+        _ => SignalSupport::None,
     }
-    table
 }
 
 impl Domain for WeakDomain {
@@ -150,6 +139,15 @@ impl Domain for WeakDomain {
             gpu_flush: inner.gpu_flush,
             ..self.settings.guarantees
         })
+    }
+
+    fn atomics_towards(&self, peer: &Peer) -> AtomicTable {
+        let inner = self.checks.inner.atomics_towards(peer);
+        inner.both(&self.settings.atomics)
+    }
+
+    fn put_signal_towards(&self, peer: &Peer) -> SignalSupport {
+        signals(&self.settings, &self.checks.inner.atomics_towards(peer))
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
