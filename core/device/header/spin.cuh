@@ -1,7 +1,7 @@
 // Waiting. Each wait ends when the host sets the stop word, because the job has failed (G6).
 #pragma once
 
-#include "words.cuh"
+#include "inbox.cuh"
 
 namespace oxshmem {
 namespace spin {
@@ -18,6 +18,8 @@ OXSHMEM_OUTLINE bool until(Condition condition) {
     u32 pause = 32;
     for (u32 round = 1; !condition(); ++round) {
         if (round % 16 == 0) {
+            // The awaited value may come by an atomic that this GPU has to perform itself.
+            if (oxshmem_state.inbox) inbox::serve(oxshmem_state.inbox);
             // The awaited value may have come before the host gave up.
             if (words::load_relaxed(oxshmem_state.stop) != 0) return condition();
             if (patience && words::nanoseconds() - start > patience) {

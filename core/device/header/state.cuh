@@ -11,7 +11,9 @@
 #endif
 #define OXSHMEM_DEVICE static __device__ __forceinline__
 // For code that is long beside its call: there is one copy of it in an image.
+#ifndef OXSHMEM_OUTLINE
 #define OXSHMEM_OUTLINE static __device__ __noinline__
+#endif
 #define OXSHMEM_SCOPE_MEMBER static __device__ __forceinline__
 #define OXSHMEM_MEMBER __device__ __forceinline__
 
@@ -49,6 +51,26 @@ struct Ring {
     const u64* sources_read; // requests whose source may be changed
     const u64* done;         // requests that are complete at their target
     u64 mask;                // slots - 1; there is a power of two of them
+};
+
+// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
+struct Errand {
+    u64 word;        // its address
+    u32 operation;   // in the order of `AtomicOp` in transport/api
+    u32 width;       // bytes
+    u64 operand;
+    u64 compare;
+    u64 old;         // the answer
+    u64 done;        // the errand's number plus one, once that is there
+    u64 padding[2];
+};
+
+// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
+struct Inbox {
+    Errand* errands;     // in pinned host memory
+    u64* claimed;        // errands that a thread has begun, in the GPU's memory
+    const u64* posted;   // errands that are there, in pinned host memory
+    u64 mask;            // places - 1
 };
 
 // The members of a team, and the words and buffers by which they meet. In the GPU's memory.
@@ -98,7 +120,8 @@ struct State {
     u32* stop;            // in pinned host memory: not 0 once waits have to end
     Fault* fault;
     u64 deadline;         // nanoseconds that a wait may take; 0: for ever
-    u64 reserved[3];
+    Inbox* inbox;
+    u64 reserved[2];
 };
 static_assert(sizeof(State) <= 128, "the state is small");
 
@@ -135,7 +158,10 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 }  // namespace oxshmem
 
 // One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
-#if defined(__CUDACC_RDC__)
+#if defined(OXSHMEM_WITHOUT_STATE)
+// The library's own kernel, which makes none of the calls.
+static __constant__ oxshmem::State oxshmem_state;
+#elif defined(__CUDACC_RDC__)
 inline __constant__ oxshmem::State oxshmem_state;
 #else
 extern "C" {

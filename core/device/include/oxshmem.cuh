@@ -17,7 +17,9 @@
 #endif
 #define OXSHMEM_DEVICE static __device__ __forceinline__
 // For code that is long beside its call: there is one copy of it in an image.
+#ifndef OXSHMEM_OUTLINE
 #define OXSHMEM_OUTLINE static __device__ __noinline__
+#endif
 #define OXSHMEM_SCOPE_MEMBER static __device__ __forceinline__
 #define OXSHMEM_MEMBER __device__ __forceinline__
 
@@ -55,6 +57,26 @@ struct Ring {
     const u64* sources_read; // requests whose source may be changed
     const u64* done;         // requests that are complete at their target
     u64 mask;                // slots - 1; there is a power of two of them
+};
+
+// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
+struct Errand {
+    u64 word;        // its address
+    u32 operation;   // in the order of `AtomicOp` in transport/api
+    u32 width;       // bytes
+    u64 operand;
+    u64 compare;
+    u64 old;         // the answer
+    u64 done;        // the errand's number plus one, once that is there
+    u64 padding[2];
+};
+
+// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
+struct Inbox {
+    Errand* errands;     // in pinned host memory
+    u64* claimed;        // errands that a thread has begun, in the GPU's memory
+    const u64* posted;   // errands that are there, in pinned host memory
+    u64 mask;            // places - 1
 };
 
 // The members of a team, and the words and buffers by which they meet. In the GPU's memory.
@@ -104,7 +126,8 @@ struct State {
     u32* stop;            // in pinned host memory: not 0 once waits have to end
     Fault* fault;
     u64 deadline;         // nanoseconds that a wait may take; 0: for ever
-    u64 reserved[3];
+    Inbox* inbox;
+    u64 reserved[2];
 };
 static_assert(sizeof(State) <= 128, "the state is small");
 
@@ -141,7 +164,10 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 }  // namespace oxshmem
 
 // One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
-#if defined(__CUDACC_RDC__)
+#if defined(OXSHMEM_WITHOUT_STATE)
+// The library's own kernel, which makes none of the calls.
+static __constant__ oxshmem::State oxshmem_state;
+#elif defined(__CUDACC_RDC__)
 inline __constant__ oxshmem::State oxshmem_state;
 #else
 extern "C" {
@@ -351,6 +377,52 @@ OXSHMEM_DEVICE const typename Word<sizeof(T)>::Type* word_of(const T* at) {
 }  // namespace words
 }  // namespace oxshmem
 
+// Atomics on this GPU's words that other PEs' hosts ask for (M29: a GPU's words have one domain, the GPU).
+//
+// The host cannot rely on a kernel of its own: it has no place while waiting kernels fill the GPU, and they may wait for what
+// the atomic brings. So every wait performs what is in the inbox.
+
+namespace oxshmem {
+namespace inbox {
+
+template <class T>
+OXSHMEM_DEVICE u64 perform(T* word, u32 operation, T operand, T compare) {
+    switch (operation) {
+        case 0: return words::load_relaxed(word);
+        case 1: words::store_relaxed(word, operand); return 0;
+        case 2: return words::fetch_add(word, operand);
+        case 3: return words::fetch_and(word, operand);
+        case 4: return words::fetch_or(word, operand);
+        case 5: return words::fetch_xor(word, operand);
+        case 6: return words::swap(word, operand);
+        default: return words::compare_swap(word, compare, operand);
+    }
+}
+
+// Performs what is there and what no other thread has begun.
+OXSHMEM_OUTLINE void serve(Inbox* inbox) {
+    u64 next = words::load_relaxed((const u64*)inbox->claimed);
+    while (next != words::load_acquire(inbox->posted)) {
+        const u64 seen = words::compare_swap(inbox->claimed, next, next + 1);
+        if (seen != next) {
+            next = seen;
+            continue;
+        }
+        Errand* errand = &inbox->errands[next & inbox->mask];
+        const u32 operation = words::load_relaxed(&errand->operation);
+        const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);
+        const u64 compare = words::load_relaxed(&errand->compare);
+        const u64 old = words::load_relaxed(&errand->width) == 4
+                            ? perform((u32*)word, operation, (u32)operand, (u32)compare)
+                            : perform((u64*)word, operation, operand, compare);
+        words::store_relaxed(&errand->old, old);
+        words::store_release(&errand->done, ++next);
+    }
+}
+
+}  // namespace inbox
+}  // namespace oxshmem
+
 // Waiting. Each wait ends when the host sets the stop word, because the job has failed (G6).
 
 namespace oxshmem {
@@ -368,6 +440,8 @@ OXSHMEM_OUTLINE bool until(Condition condition) {
     u32 pause = 32;
     for (u32 round = 1; !condition(); ++round) {
         if (round % 16 == 0) {
+            // The awaited value may come by an atomic that this GPU has to perform itself.
+            if (oxshmem_state.inbox) inbox::serve(oxshmem_state.inbox);
             // The awaited value may have come before the host gave up.
             if (words::load_relaxed(oxshmem_state.stop) != 0) return condition();
             if (patience && words::nanoseconds() - start > patience) {

@@ -35,8 +35,10 @@ pub struct State {
     pub fault: u64,
     /// The nanoseconds that a wait may take, 0 for ever.
     pub deadline: u64,
+    /// The address of an [`Inbox`](crate::inbox::Inbox), or 0.
+    pub inbox: u64,
     /// Zero.
-    pub reserved: [u64; 3],
+    pub reserved: [u64; 2],
 }
 
 impl State {
@@ -118,6 +120,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::inbox::{Errand, Inbox};
     use crate::ring::Ring;
 
     /// The header compiled as C++ for the host, by the means of ci/softcuda-kernels.
@@ -138,9 +141,11 @@ mod tests {
             };
         }
         let checks = [
-            layout!(State: abi, me, n, flags, heap, heap_bytes, peers, teams, shared, ring, stop, fault, deadline),
+            layout!(State: abi, me, n, flags, heap, heap_bytes, peers, teams, shared, ring, stop, fault, deadline, inbox),
             layout!(Team: n, me, start, stride, members, words, scratch, place, epoch, met, half_used),
             layout!(Shared: teams, turn),
+            layout!(Inbox: errands, claimed, posted, mask),
+            layout!(Errand: word, operation, width, operand, compare, old, done),
             layout!(Ring: slots, answers, head, taken, sources_read, done, mask),
             layout!(Fault: state, call, kind, pe, address, bytes, block, thread),
             format!("static_assert(oxshmem::ABI == {ABI}, \"ABI\");\n"),

@@ -4,11 +4,18 @@
 //! `World::device_library` of the package `oxshmem` fills the state of a loaded module.
 
 pub mod fault;
+pub mod inbox;
 pub mod layout;
 pub mod ring;
 
 /// The text of `oxshmem.cuh`, for a compiler at run time (NVRTC): it has no includes.
 pub const HEADER: &str = include_str!("../include/oxshmem.cuh");
+
+/// The PTX of `kernels/serve.cu`: the kernel [`SERVE`], which performs what is in an inbox.
+pub const SERVE_PTX: &str = include_str!("../kernels/serve.ptx");
+
+/// The kernel of [`SERVE_PTX`]. It takes the address of an [`Inbox`](inbox::Inbox) and runs as one thread.
+pub const SERVE: &std::ffi::CStr = c"oxshmem_serve";
 
 /// The name of the variable of each image that holds its [`State`](layout::State).
 pub const STATE: &std::ffi::CStr = c"oxshmem_state";

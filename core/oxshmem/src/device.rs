@@ -19,6 +19,7 @@ use oxshmem_transport::MemoryKind;
 use crate::context::options::ContextOptions;
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
+use crate::gpu::cuda::inbox::GpuInbox;
 use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::sym::Sym;
 use crate::team::Team;
@@ -49,8 +50,11 @@ impl Places {
     /// The ring's description, and its counter of tickets.
     const RING: usize = 64;
     const HEAD: usize = 192;
+    /// The inbox's description, and its counter of claims.
+    const INBOX: usize = 256;
+    const CLAIMED: usize = 320;
     /// The table of each PE's heap.
-    const PEERS: usize = 256;
+    const PEERS: usize = 384;
 
     /// The bytes before the scratch memory, and of all.
     fn bytes(pes: usize, teams: usize) -> (usize, usize) {
@@ -174,7 +178,13 @@ impl World {
             }
             library.state.ring = library.own(places.start() + Places::RING).as_raw();
         }
+        let address = library.own(places.start() + Places::INBOX);
+        let inbox = GpuInbox::new(&streams.gpu.context, address)
+            .map_err(|why| Error::Gpu { call: CALL, why })?;
         library.fill(CALL)?;
+        let described = inbox.for_kernels(library.own(places.start() + Places::CLAIMED));
+        library.write(CALL, address, bytes_of(&described))?;
+        streams.gpu.open_inbox(inbox);
         self.barrier_all()?;
         Ok(library)
     }
@@ -195,7 +205,8 @@ impl World {
             stop: streams.stop().stop.as_raw(),
             fault: streams.stop_word.fault_address().as_raw(),
             deadline: 0,
-            reserved: [0; 3],
+            inbox: own(places.start() + Places::INBOX),
+            reserved: [0; 2],
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod copy_engine;
 pub(crate) mod device;
+pub(crate) mod inbox;
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;

@@ -82,6 +82,10 @@ impl GpuAccess for CudaAccess {
         if !offset.is_multiple_of(width.bytes() as u64) {
             return Err(format!("no word of {width} bits is at byte {offset}"));
         }
+        if let Some(mut inbox) = self.gpu.inbox() {
+            let word = self.committed(offset, width.bytes())?.start;
+            return inbox.perform(word, request);
+        }
         self.run(offset, width.bytes(), |engine, word| {
             // SAFETY: the word is aligned, and its bytes are as in `write`.
             unsafe { engine.atomic(word, request) }
