@@ -19,9 +19,10 @@ OXSHMEM_DEVICE ring::Request request(u32 operation, const T* at, int pe, T value
 template <class T>
 OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, source, sizeof(T), sizeof(T))) return T();
-    const T* at = (const T*)rma::mapped(source, pe);
+    char* heap = rma::heap_of(pe);
+    const T* at = rma::in_heap(heap, source);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = at ? words::load_relaxed(words::word_of(at))
+    const Word old = heap ? words::load_relaxed(words::word_of(at))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
     return words::from_word<T>(old);
 }
@@ -29,8 +30,9 @@ OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
 template <class T>
 OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;
-    T* at = (T*)rma::mapped(dest, pe);
-    if (at)
+    char* heap = rma::heap_of(pe);
+    T* at = rma::in_heap(heap, dest);
+    if (heap)
         words::store_relaxed(words::word_of(at), words::to_word<T>(value));
     else
         ring::post(atomics::request<T>(ring::OP_SET, dest, pe, value, T()));
@@ -39,9 +41,10 @@ OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int
 template <class T>
 OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type compare, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
-    T* at = (T*)rma::mapped(dest, pe);
+    char* heap = rma::heap_of(pe);
+    T* at = rma::in_heap(heap, dest);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = at ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
+    const Word old = heap ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_COMPARE_SWAP, dest, pe, value, compare));
     return words::from_word<T>(old);
 }
@@ -50,9 +53,10 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE T name(T* dest, typename words::Same<T>::Type value, int pe) {                       \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
-        T* at = (T*)rma::mapped(dest, pe);                                                             \
+        char* heap = rma::heap_of(pe);                                                                 \
+        T* at = rma::in_heap(heap, dest);                                                              \
         typedef typename words::Word<sizeof(T)>::Type Word;                                            \
-        const Word old = at ? words::function(words::word_of(at), words::to_word<T>(value))               \
+        const Word old = heap ? words::function(words::word_of(at), words::to_word<T>(value))               \
                             : (Word)ring::fetch(atomics::request<T>(ring::operation, dest, pe, value, T())); \
         return words::from_word<T>(old);                                                               \
     }
@@ -60,8 +64,9 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE void name(T* dest, typename words::Same<T>::Type value, int pe) {                    \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
-        T* at = (T*)rma::mapped(dest, pe);                                                             \
-        if (at)                                                                                        \
+        char* heap = rma::heap_of(pe);                                                                 \
+        T* at = rma::in_heap(heap, dest);                                                              \
+        if (heap)                                                                                      \
             words::function(words::word_of(at), words::to_word<T>(value));                                \
         else                                                                                           \
             ring::post(atomics::request<T>(ring::operation, dest, pe, value, T()));                       \
@@ -94,8 +99,9 @@ OXSHMEM_DEVICE T atomic_fetch_inc(T* dest, int pe) {
 template <class Signal>
 OXSHMEM_DEVICE void signal(Signal* signal, u64 value, SignalOperation operation, int pe) {
     if (!check::target(check::CALL_SIGNAL, pe, signal, 8, 8)) return;
-    u64* at = words::signal_word((Signal*)rma::mapped(signal, pe));
-    if (!at)
+    char* heap = rma::heap_of(pe);
+    u64* at = words::signal_word(rma::in_heap(heap, signal));
+    if (!heap)
         ring::post(ring::Request{ring::OP_SIGNAL, operation, (u32)pe, 0, 0, 0, value, ring::offset_of(signal)});
     else if (operation == SIGNAL_ADD)
         words::add(at, value);
@@ -112,13 +118,13 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
-    char* to = mapped(dest, pe);
-    if (to) {
-        copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
-            u64* at = (u64*)mapped(signal, pe);
+            u64* at = in_heap(heap, signal);
             if (operation == SIGNAL_ADD)
                 words::add_release(at, value);
             else

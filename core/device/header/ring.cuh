@@ -50,20 +50,24 @@ OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u
 
 // Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
 // group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
-OXSHMEM_OUTLINE u64 post(const Request& request) {
+OXSHMEM_OUTLINE u64 post_words(u64 head, u64 remote, u64 local, u64 bytes, u64 value, u64 compare) {
     Ring* ring = oxshmem_state.ring;
     const u64 ticket = words::fetch_add(ring->head, (u64)1);
     const u64 mask = ring->mask;
     if (!spin::until_at_least(ring->taken, ticket - mask)) return ticket;
     u64* slot = ring->slots[ticket & mask].words;
-    words::store_relaxed(slot + 0, (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32);
-    words::store_relaxed(slot + 1, request.remote);
-    words::store_relaxed(slot + 2, request.local);
-    words::store_relaxed(slot + 3, request.bytes);
-    words::store_relaxed(slot + 4, request.value);
-    words::store_relaxed(slot + 5, request.compare);
+    words::store_relaxed(slot + 0, head);
+    words::store_relaxed(slot + 1, remote);
+    words::store_relaxed(slot + 2, local);
+    words::store_relaxed(slot + 3, bytes);
+    words::store_relaxed(slot + 4, value);
+    words::store_relaxed(slot + 5, compare);
     words::store_release(slot + 7, ticket + 1);
     return ticket;
+}
+OXSHMEM_DEVICE u64 post(const Request& request) {
+    const u64 head = (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32;
+    return post_words(head, request.remote, request.local, request.bytes, request.value, request.compare);
 }
 
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
@@ -76,18 +80,19 @@ struct AnswerIs {
     __device__ __forceinline__ bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
 };
 
-// Queues a request that fetches a word, and waits for the word. 0 if the job has failed.
+// Waits for the word that a request fetches. 0 if the job has failed.
 //
 // The place of the answer is that of the slot. Whoever used it a lap before frees it when it has read its value.
-OXSHMEM_OUTLINE u64 fetch(const Request& request) {
+OXSHMEM_OUTLINE u64 await_answer(u64 ticket) {
     Ring* ring = oxshmem_state.ring;
-    const u64 ticket = post(request);
     Answer* answer = &ring->answers[ticket & ring->mask];
     if (!spin::until(AnswerIs{answer, ticket + 1})) return 0;
     const u64 value = words::load_relaxed(&answer->value);
     words::store_release(&answer->ticket, (u64)0);
     return value;
 }
+
+OXSHMEM_DEVICE u64 fetch(const Request& request) { return await_answer(post(request)); }
 
 // A request without operands, behind all that were queued before.
 OXSHMEM_DEVICE u64 post_order(u32 operation) { return post(Request{operation, 0, 0, 0, 0, 0, 0, 0}); }

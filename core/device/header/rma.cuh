@@ -16,18 +16,20 @@ OXSHMEM_DEVICE int n_pes() { return (int)oxshmem_state.n; }
 
 namespace rma {
 
-// The address of PE `pe`'s copy of a symmetric address, or null if it is not mapped for this GPU.
-OXSHMEM_DEVICE char* mapped(const void* symmetric, int pe) {
-    char* heap = oxshmem_state.peers[pe];
-    return heap ? heap + ring::offset_of(symmetric) : nullptr;
+// PE `pe`'s heap as it is mapped for this GPU, or null.
+OXSHMEM_DEVICE char* heap_of(int pe) { return oxshmem_state.peers[pe]; }
+// The copy of a symmetric object in a heap.
+template <class T>
+OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
+    return (T*)(heap + ring::offset_of(symmetric));
 }
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
-    char* to = mapped(dest, pe);
-    if (to) {
-        copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
         return 0;
     }
     if (scope.rank() != 0 || bytes == 0) return 0;
@@ -48,9 +50,9 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
-    const char* from = mapped(source, pe);
-    if (from) {
-        copies::copy<copies::Relaxed>(scope, (char*)dest, from, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
     } else if (scope.rank() == 0 && bytes > 0) {
         const ring::Request request = {ring::OP_GET, is_blocking, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0};
         if (is_blocking)
@@ -121,9 +123,9 @@ OXSHMEM_DEVICE void getmem_nbi(Scope scope, void* dest, const void* source, size
 template <class T>
 OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_P, pe, dest, sizeof(T), sizeof(T))) return;
-    T* to = (T*)rma::mapped(dest, pe);
-    if (to)
-        words::store_relaxed(words::word_of(to), words::to_word<T>(value));
+    char* heap = rma::heap_of(pe);
+    if (heap)
+        words::store_relaxed(words::word_of(rma::in_heap(heap, dest)), words::to_word<T>(value));
     else
         ring::post(ring::Request{ring::OP_PUT_VALUE, sizeof(T), (u32)pe, ring::offset_of(dest), 0, sizeof(T),
                                  words::to_word<T>(value), 0});
@@ -133,9 +135,9 @@ OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
 template <class T>
 OXSHMEM_DEVICE T g(const T* source, int pe) {
     if (!check::target(check::CALL_G, pe, source, sizeof(T), sizeof(T))) return T();
-    const T* from = (const T*)rma::mapped(source, pe);
+    char* heap = rma::heap_of(pe);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word word = from ? words::load_relaxed(words::word_of(from))
+    const Word word = heap ? words::load_relaxed(words::word_of(rma::in_heap(heap, source)))
                            : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
                                                              ring::offset_of(source), 0, sizeof(T), 0, 0});
     return words::from_word<T>(word);
@@ -182,7 +184,8 @@ OXSHMEM_DEVICE void iget(T* dest, const T* source, i64 dest_stride, i64 source_s
 template <class T>
 OXSHMEM_DEVICE T* ptr(const T* symmetric, int pe) {
     if ((u32)pe >= oxshmem_state.n) return nullptr;
-    return (T*)rma::mapped(symmetric, pe);
+    char* heap = rma::heap_of(pe);
+    return heap ? rma::in_heap(heap, (T*)symmetric) : nullptr;
 }
 
 }  // namespace oxshmem

@@ -24,9 +24,9 @@ OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
         if (i == team->me) continue;
         const int pe = pe_of(team, i);
         u64* word = team->words + team->me;
-        u64* mapped = (u64*)rma::mapped(word, pe);
-        if (mapped)
-            words::store_release(mapped, epoch);
+        char* heap = rma::heap_of(pe);
+        if (heap)
+            words::store_release(rma::in_heap(heap, word), epoch);
         else
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }

@@ -766,20 +766,24 @@ OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u
 
 // Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
 // group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
-OXSHMEM_OUTLINE u64 post(const Request& request) {
+OXSHMEM_OUTLINE u64 post_words(u64 head, u64 remote, u64 local, u64 bytes, u64 value, u64 compare) {
     Ring* ring = oxshmem_state.ring;
     const u64 ticket = words::fetch_add(ring->head, (u64)1);
     const u64 mask = ring->mask;
     if (!spin::until_at_least(ring->taken, ticket - mask)) return ticket;
     u64* slot = ring->slots[ticket & mask].words;
-    words::store_relaxed(slot + 0, (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32);
-    words::store_relaxed(slot + 1, request.remote);
-    words::store_relaxed(slot + 2, request.local);
-    words::store_relaxed(slot + 3, request.bytes);
-    words::store_relaxed(slot + 4, request.value);
-    words::store_relaxed(slot + 5, request.compare);
+    words::store_relaxed(slot + 0, head);
+    words::store_relaxed(slot + 1, remote);
+    words::store_relaxed(slot + 2, local);
+    words::store_relaxed(slot + 3, bytes);
+    words::store_relaxed(slot + 4, value);
+    words::store_relaxed(slot + 5, compare);
     words::store_release(slot + 7, ticket + 1);
     return ticket;
+}
+OXSHMEM_DEVICE u64 post(const Request& request) {
+    const u64 head = (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32;
+    return post_words(head, request.remote, request.local, request.bytes, request.value, request.compare);
 }
 
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
@@ -792,18 +796,19 @@ struct AnswerIs {
     __device__ __forceinline__ bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
 };
 
-// Queues a request that fetches a word, and waits for the word. 0 if the job has failed.
+// Waits for the word that a request fetches. 0 if the job has failed.
 //
 // The place of the answer is that of the slot. Whoever used it a lap before frees it when it has read its value.
-OXSHMEM_OUTLINE u64 fetch(const Request& request) {
+OXSHMEM_OUTLINE u64 await_answer(u64 ticket) {
     Ring* ring = oxshmem_state.ring;
-    const u64 ticket = post(request);
     Answer* answer = &ring->answers[ticket & ring->mask];
     if (!spin::until(AnswerIs{answer, ticket + 1})) return 0;
     const u64 value = words::load_relaxed(&answer->value);
     words::store_release(&answer->ticket, (u64)0);
     return value;
 }
+
+OXSHMEM_DEVICE u64 fetch(const Request& request) { return await_answer(post(request)); }
 
 // A request without operands, behind all that were queued before.
 OXSHMEM_DEVICE u64 post_order(u32 operation) { return post(Request{operation, 0, 0, 0, 0, 0, 0, 0}); }
@@ -867,18 +872,20 @@ OXSHMEM_DEVICE int n_pes() { return (int)oxshmem_state.n; }
 
 namespace rma {
 
-// The address of PE `pe`'s copy of a symmetric address, or null if it is not mapped for this GPU.
-OXSHMEM_DEVICE char* mapped(const void* symmetric, int pe) {
-    char* heap = oxshmem_state.peers[pe];
-    return heap ? heap + ring::offset_of(symmetric) : nullptr;
+// PE `pe`'s heap as it is mapped for this GPU, or null.
+OXSHMEM_DEVICE char* heap_of(int pe) { return oxshmem_state.peers[pe]; }
+// The copy of a symmetric object in a heap.
+template <class T>
+OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
+    return (T*)(heap + ring::offset_of(symmetric));
 }
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
-    char* to = mapped(dest, pe);
-    if (to) {
-        copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
         return 0;
     }
     if (scope.rank() != 0 || bytes == 0) return 0;
@@ -899,9 +906,9 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
-    const char* from = mapped(source, pe);
-    if (from) {
-        copies::copy<copies::Relaxed>(scope, (char*)dest, from, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
     } else if (scope.rank() == 0 && bytes > 0) {
         const ring::Request request = {ring::OP_GET, is_blocking, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0};
         if (is_blocking)
@@ -972,9 +979,9 @@ OXSHMEM_DEVICE void getmem_nbi(Scope scope, void* dest, const void* source, size
 template <class T>
 OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_P, pe, dest, sizeof(T), sizeof(T))) return;
-    T* to = (T*)rma::mapped(dest, pe);
-    if (to)
-        words::store_relaxed(words::word_of(to), words::to_word<T>(value));
+    char* heap = rma::heap_of(pe);
+    if (heap)
+        words::store_relaxed(words::word_of(rma::in_heap(heap, dest)), words::to_word<T>(value));
     else
         ring::post(ring::Request{ring::OP_PUT_VALUE, sizeof(T), (u32)pe, ring::offset_of(dest), 0, sizeof(T),
                                  words::to_word<T>(value), 0});
@@ -984,9 +991,9 @@ OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
 template <class T>
 OXSHMEM_DEVICE T g(const T* source, int pe) {
     if (!check::target(check::CALL_G, pe, source, sizeof(T), sizeof(T))) return T();
-    const T* from = (const T*)rma::mapped(source, pe);
+    char* heap = rma::heap_of(pe);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word word = from ? words::load_relaxed(words::word_of(from))
+    const Word word = heap ? words::load_relaxed(words::word_of(rma::in_heap(heap, source)))
                            : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
                                                              ring::offset_of(source), 0, sizeof(T), 0, 0});
     return words::from_word<T>(word);
@@ -1033,7 +1040,8 @@ OXSHMEM_DEVICE void iget(T* dest, const T* source, i64 dest_stride, i64 source_s
 template <class T>
 OXSHMEM_DEVICE T* ptr(const T* symmetric, int pe) {
     if ((u32)pe >= oxshmem_state.n) return nullptr;
-    return (T*)rma::mapped(symmetric, pe);
+    char* heap = rma::heap_of(pe);
+    return heap ? rma::in_heap(heap, (T*)symmetric) : nullptr;
 }
 
 }  // namespace oxshmem
@@ -1083,9 +1091,10 @@ OXSHMEM_DEVICE ring::Request request(u32 operation, const T* at, int pe, T value
 template <class T>
 OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, source, sizeof(T), sizeof(T))) return T();
-    const T* at = (const T*)rma::mapped(source, pe);
+    char* heap = rma::heap_of(pe);
+    const T* at = rma::in_heap(heap, source);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = at ? words::load_relaxed(words::word_of(at))
+    const Word old = heap ? words::load_relaxed(words::word_of(at))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
     return words::from_word<T>(old);
 }
@@ -1093,8 +1102,9 @@ OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
 template <class T>
 OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;
-    T* at = (T*)rma::mapped(dest, pe);
-    if (at)
+    char* heap = rma::heap_of(pe);
+    T* at = rma::in_heap(heap, dest);
+    if (heap)
         words::store_relaxed(words::word_of(at), words::to_word<T>(value));
     else
         ring::post(atomics::request<T>(ring::OP_SET, dest, pe, value, T()));
@@ -1103,9 +1113,10 @@ OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int
 template <class T>
 OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type compare, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
-    T* at = (T*)rma::mapped(dest, pe);
+    char* heap = rma::heap_of(pe);
+    T* at = rma::in_heap(heap, dest);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = at ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
+    const Word old = heap ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_COMPARE_SWAP, dest, pe, value, compare));
     return words::from_word<T>(old);
 }
@@ -1114,9 +1125,10 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE T name(T* dest, typename words::Same<T>::Type value, int pe) {                       \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
-        T* at = (T*)rma::mapped(dest, pe);                                                             \
+        char* heap = rma::heap_of(pe);                                                                 \
+        T* at = rma::in_heap(heap, dest);                                                              \
         typedef typename words::Word<sizeof(T)>::Type Word;                                            \
-        const Word old = at ? words::function(words::word_of(at), words::to_word<T>(value))               \
+        const Word old = heap ? words::function(words::word_of(at), words::to_word<T>(value))               \
                             : (Word)ring::fetch(atomics::request<T>(ring::operation, dest, pe, value, T())); \
         return words::from_word<T>(old);                                                               \
     }
@@ -1124,8 +1136,9 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE void name(T* dest, typename words::Same<T>::Type value, int pe) {                    \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
-        T* at = (T*)rma::mapped(dest, pe);                                                             \
-        if (at)                                                                                        \
+        char* heap = rma::heap_of(pe);                                                                 \
+        T* at = rma::in_heap(heap, dest);                                                              \
+        if (heap)                                                                                      \
             words::function(words::word_of(at), words::to_word<T>(value));                                \
         else                                                                                           \
             ring::post(atomics::request<T>(ring::operation, dest, pe, value, T()));                       \
@@ -1158,8 +1171,9 @@ OXSHMEM_DEVICE T atomic_fetch_inc(T* dest, int pe) {
 template <class Signal>
 OXSHMEM_DEVICE void signal(Signal* signal, u64 value, SignalOperation operation, int pe) {
     if (!check::target(check::CALL_SIGNAL, pe, signal, 8, 8)) return;
-    u64* at = words::signal_word((Signal*)rma::mapped(signal, pe));
-    if (!at)
+    char* heap = rma::heap_of(pe);
+    u64* at = words::signal_word(rma::in_heap(heap, signal));
+    if (!heap)
         ring::post(ring::Request{ring::OP_SIGNAL, operation, (u32)pe, 0, 0, 0, value, ring::offset_of(signal)});
     else if (operation == SIGNAL_ADD)
         words::add(at, value);
@@ -1176,13 +1190,13 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
-    char* to = mapped(dest, pe);
-    if (to) {
-        copies::copy<copies::Plain>(scope, to, (const char*)source, bytes);
+    char* heap = heap_of(pe);
+    if (heap) {
+        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
-            u64* at = (u64*)mapped(signal, pe);
+            u64* at = in_heap(heap, signal);
             if (operation == SIGNAL_ADD)
                 words::add_release(at, value);
             else
@@ -1476,9 +1490,9 @@ OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
         if (i == team->me) continue;
         const int pe = pe_of(team, i);
         u64* word = team->words + team->me;
-        u64* mapped = (u64*)rma::mapped(word, pe);
-        if (mapped)
-            words::store_release(mapped, epoch);
+        char* heap = rma::heap_of(pe);
+        if (heap)
+            words::store_release(rma::in_heap(heap, word), epoch);
         else
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
