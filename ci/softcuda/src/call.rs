@@ -109,6 +109,11 @@ impl<T: Copy> In<T> {
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
+
+    /// The raw address.
+    pub(crate) fn raw(self) -> *const T {
+        self.0
+    }
 }
 
 impl In<u8> {

@@ -55,6 +55,7 @@ codes! {
     PEER_ACCESS_NOT_ENABLED = 705, "peer access has not been enabled";
     PRIMARY_CONTEXT_ACTIVE = 708, "cannot set while device is active in this process";
     CONTEXT_IS_DESTROYED = 709, "context is destroyed";
+    ASSERT = 710, "device-side assert triggered";
     HOST_MEMORY_ALREADY_REGISTERED = 712, "part or all of the requested memory range is already mapped";
     HOST_MEMORY_NOT_REGISTERED = 713, "pointer does not correspond to a registered memory region";
     LAUNCH_FAILED = 719, "unspecified launch failure";

@@ -9,6 +9,11 @@ const DEFAULT_MEMORY: u64 = 1 << 30;
 const DEFAULT_VERSION: i32 = 12080;
 /// Devices at most: a typing error should not create a million.
 const MOST_DEVICES: usize = 64;
+/// Multiprocessors of a device if `SOFTCUDA_MULTIPROCESSORS` is not set. Each holds 2048 threads, which
+/// a program may ask to be there all at once, and each of them then needs a stack.
+const DEFAULT_MULTIPROCESSORS: u64 = 4;
+/// Multiprocessors at most: with more, a full device has more stacks than Linux allows mappings.
+const MOST_MULTIPROCESSORS: u64 = 12;
 
 /// Features that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,10 @@ pub(crate) struct Config {
     pub(crate) memory: u64,
     /// The version that `cuDriverGetVersion` returns.
     pub(crate) version: i32,
+    /// Streaming multiprocessors of each device.
+    pub(crate) multiprocessors: i32,
+    /// Seed of the order in which a kernel's threads run; `None`: by their numbers.
+    pub(crate) seed: Option<u64>,
     /// Seed of the random delays; `None` for no delays.
     pub(crate) jitter: Option<u64>,
     /// `CUDA_VISIBLE_DEVICES` as given.
@@ -75,10 +84,15 @@ impl Config {
         let version = number("SOFTCUDA_DRIVER_VERSION", DEFAULT_VERSION as u64)?;
         let version = i32::try_from(version)
             .map_err(|_| format!("SOFTCUDA_DRIVER_VERSION={version}: a version is like 12080"))?;
-        let jitter = match var("SOFTCUDA_JITTER") {
-            None => None,
-            Some(_) => Some(number("SOFTCUDA_JITTER", 0)?),
-        };
+        let seed = |name: &str| var(name).map(|_| number(name, 0)).transpose();
+        let jitter = seed("SOFTCUDA_JITTER")?;
+        let seed = seed("SOFTCUDA_SEED")?;
+        let multiprocessors = number("SOFTCUDA_MULTIPROCESSORS", DEFAULT_MULTIPROCESSORS)?;
+        if !(1..=MOST_MULTIPROCESSORS).contains(&multiprocessors) {
+            return Err(format!(
+                "SOFTCUDA_MULTIPROCESSORS={multiprocessors}: from 1 to {MOST_MULTIPROCESSORS}"
+            ));
+        }
         let mut without = Vec::new();
         for word in var("SOFTCUDA_WITHOUT")
             .unwrap_or_default()
@@ -104,6 +118,8 @@ impl Config {
                 .map(PathBuf::from),
             memory: number("SOFTCUDA_MEMORY", DEFAULT_MEMORY)?,
             version,
+            multiprocessors: multiprocessors as i32,
+            seed,
             jitter,
             visible: var("CUDA_VISIBLE_DEVICES"),
             without,
@@ -165,6 +181,8 @@ mod tests {
             [("SOFTCUDA_WITHOUT", "vvm")],
             [("SOFTCUDA_MEMORY", "-1")],
             [("SOFTCUDA_JITTER", "x")],
+            [("SOFTCUDA_SEED", "x")],
+            [("SOFTCUDA_MULTIPROCESSORS", "0")],
         ] {
             let (name, value) = pairs[0];
             let error = read(&pairs).unwrap_err();

@@ -4,13 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
-use crate::config::{Config, Feature};
+use crate::config::{Config, Feature, config};
 use crate::driver::{Driver, driver};
 
 /// PCI domain of the software devices: no real machine has it.
 const PCI_DOMAIN: i32 = 0x5c5c;
-/// Streaming multiprocessors of a device: the number of an H100.
-pub(crate) const MULTIPROCESSORS: i32 = 132;
 /// Threads of a block, at most.
 pub(crate) const MOST_THREADS: u32 = 1024;
 
@@ -107,6 +105,11 @@ impl Device {
     }
 }
 
+/// Streaming multiprocessors of a device.
+pub(crate) fn multiprocessors() -> i32 {
+    config().map_or(1, |config| config.multiprocessors)
+}
+
 /// The UUID, from the machine's boot id and the device's number: equal in all processes, different
 /// on other machines.
 fn uuid(physical: usize) -> [u8; 16] {
@@ -177,7 +180,7 @@ fn attribute(driver: &Driver, device: &Device, number: i32) -> Option<i32> {
         13 => 1_980_000,
         14 => 512,
         15 => 1,
-        16 => MULTIPROCESSORS,
+        16 => multiprocessors(),
         // Mapped host memory, concurrent kernels, unified addressing, priorities, preemption,
         // pinned memory by its host address, cooperative launch, host registration.
         19 | 31 | 41 | 78..=80 | 90 | 91 | 95 | 99 => 1,

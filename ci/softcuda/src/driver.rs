@@ -37,6 +37,16 @@ static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// Set in a process forked after `cuInit`: there, as with the real driver, nothing works.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
+/// Set before `cuInit` by a program whose kernels are in images: they are host code, and must reach
+/// device memory.
+static OPEN_MEMORY: AtomicBool = AtomicBool::new(false);
+
+/// Lets the host's code reach device memory. Of no effect after `cuInit`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn softcuda_open_memory() {
+    OPEN_MEMORY.store(true, Ordering::Relaxed);
+}
+
 thread_local! {
     /// Set while a host function runs on this thread: such a function must not call the driver.
     pub(crate) static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
@@ -91,7 +101,7 @@ fn start() -> Outcome {
             Code::FILE_NOT_FOUND
         })?),
     };
-    let memory = Memory::new(kernels.is_some())?;
+    let memory = Memory::new(kernels.is_some() || OPEN_MEMORY.load(Ordering::Relaxed))?;
     let contexts = Contexts::new(devices.len());
     // SAFETY: the handler only stores to an atomic, which is fine in a forked child.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child_handler())) };

@@ -7,6 +7,7 @@
 )]
 
 mod completions;
+mod cuda;
 mod gather;
 mod info;
 mod job;
@@ -50,6 +51,7 @@ enum Command {
     Info(info::Args),
     Perf(perf::Args),
     Litmus(litmus::Args),
+    Cuda(cuda::Args),
     Completions(completions::Args),
     Manual(manual::Args),
 }
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),
         Command::Litmus(args) => ("litmus", litmus::main(&args)),
+        Command::Cuda(args) => ("cuda", cuda::main(&args)),
         Command::Completions(args) => ("completions", completions::main(&args, Cli::command())),
         Command::Manual(args) => ("manual", manual::main(&args, Cli::command())),
     };

@@ -62,8 +62,10 @@ __attribute__((weak)) void softcuda_thread(unsigned bx, unsigned by, unsigned bz
     blockDim = {dx, dy, dz};
     softcuda_naps = 0;
 }
-// Set by the driver where it runs the threads of a block at once; else a block has one thread.
+// Set by the driver: the barrier of a block's threads, and the call by which a thread that waits gives
+// way to the others, which run on the same thread of the host.
 __attribute__((weak)) void (*softcuda_syncthreads)(void) = nullptr;
+__attribute__((weak)) void (*softcuda_pause)(void) = nullptr;
 }
 
 inline void __syncthreads() {
@@ -77,9 +79,12 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
     abort();
 }
 
-// Whoever sleeps waits for another thread: give way, and after a while leave the CPU alone.
+// Whoever sleeps waits for another thread. Without a driver: give way, and after a while leave the CPU
+// alone.
 inline void __nanosleep(unsigned) {
-    if (++softcuda_naps < 256) {
+    if (softcuda_pause) {
+        softcuda_pause();
+    } else if (++softcuda_naps < 256) {
         sched_yield();
     } else {
         const timespec nap{0, 50000};

@@ -3,13 +3,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::barrier::{BlockBarrier, enter};
-use super::library::{HostLibrary, Position};
+use super::fiber::{Grid, Progress};
 use super::module::{Function, function, resident_blocks};
+use super::shape::Shape;
 use crate::call::{In, Outcome};
 use crate::code::Code;
 use crate::context::{Context, current};
-use crate::device::MOST_THREADS;
 use crate::driver::running;
 use crate::stream::stream;
 
@@ -18,66 +17,6 @@ const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 const COOPERATIVE: u32 = 2;
-/// The stack of a real thread: kernels are small.
-const STACK: usize = 256 << 10;
-/// Real threads of one launch, at most: those of the largest block.
-const MOST_REAL_THREADS: u64 = 1024;
-
-/// Extents of grid and block.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    grid: [u32; 3],
-    threads: [u32; 3],
-}
-
-impl Shape {
-    fn check(self, shared: u32) -> Outcome {
-        let [gx, gy, gz] = self.grid;
-        let [tx, ty, tz] = self.threads;
-        let grid = gx > 0
-            && gx <= i32::MAX as u32
-            && (1..=65535).contains(&gy)
-            && (1..=65535).contains(&gz);
-        let block = (1..=1024).contains(&tx)
-            && (1..=1024).contains(&ty)
-            && (1..=64).contains(&tz)
-            && self.block_threads() <= MOST_THREADS;
-        if !grid || !block {
-            return Err(Code::INVALID_VALUE);
-        }
-        // The host build has no dynamic shared memory.
-        if shared > 0 {
-            Err(Code::NOT_SUPPORTED)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn block_threads(self) -> u32 {
-        self.threads.iter().product()
-    }
-
-    fn blocks(self) -> u64 {
-        self.grid.iter().map(|extent| u64::from(*extent)).product()
-    }
-
-    fn position(self, block: u64, thread: u32) -> Position {
-        let split = |index: u64, extent: [u32; 3]| {
-            let [x, y] = [u64::from(extent[0]), u64::from(extent[1])];
-            [
-                (index % x) as u32,
-                (index / x % y) as u32,
-                (index / x / y) as u32,
-            ]
-        };
-        Position {
-            block: split(block, self.grid),
-            thread: split(thread.into(), self.threads),
-            grid: self.grid,
-            threads: self.threads,
-        }
-    }
-}
 
 /// Parameters, copied when the launch is called, each in words of its own.
 struct Arguments(Vec<Vec<u64>>);
@@ -133,24 +72,12 @@ impl Arguments {
         Ok(Arguments(words))
     }
 
-    /// Runs the kernel's code on the calling thread, once for each position.
-    fn run(
-        &self,
-        function: &Function,
-        library: &HostLibrary,
-        positions: impl Iterator<Item = Position>,
-    ) {
-        let mut pointers: Vec<*mut c_void> = self
-            .0
-            .iter()
+    /// The address of each parameter.
+    fn pointers(&self) -> Vec<*mut c_void> {
+        let words = self.0.iter();
+        words
             .map(|words| words.as_ptr().cast_mut().cast())
-            .collect();
-        for position in positions {
-            library.place(position);
-            // SAFETY: the host build's agreement: it reads one pointer for each parameter that the
-            // same source declares in PTX, and through each as many bytes as it has.
-            unsafe { (function.code)(pointers.as_mut_ptr()) };
-        }
+            .collect()
     }
 }
 
@@ -168,56 +95,32 @@ fn pack(bytes: &[u8]) -> Vec<u64> {
 struct Launch {
     function: Arc<Function>,
     shape: Shape,
+    shared: u32,
     arguments: Arguments,
-    /// All blocks are there at once, so they may wait for each other.
-    cooperative: bool,
 }
 
 impl Launch {
     fn run(&self, context: &Context) -> Outcome {
-        let library = running()?.kernels.as_ref().ok_or(Code::LAUNCH_FAILED)?;
-        if self.cooperative {
-            return self.run_threads(library, 0..self.shape.blocks());
-        }
-        for block in 0..self.shape.blocks() {
-            context.check()?;
-            if self.function.barriers {
-                self.run_threads(library, block..block + 1)?;
-            } else {
-                let threads = 0..self.shape.block_threads();
-                let positions = threads.map(|thread| self.shape.position(block, thread));
-                self.arguments.run(&self.function, library, positions);
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs blocks concurrently, with a real thread for each of their threads.
-    fn run_threads(&self, library: &HostLibrary, blocks: std::ops::Range<u64>) -> Outcome {
+        let driver = running()?;
+        let library = match &self.function.image {
+            Some(_) => None,
+            None => Some(driver.kernels.as_ref().ok_or(Code::LAUNCH_FAILED)?),
+        };
+        let mut pointers = self.arguments.pointers();
         let threads = self.shape.block_threads();
-        std::thread::scope(|scope| {
-            for block in blocks {
-                let barrier = Arc::new(BlockBarrier::new(threads as usize));
-                for thread in 0..threads {
-                    let mine = barrier.clone();
-                    let spawned = std::thread::Builder::new().stack_size(STACK).spawn_scoped(
-                        scope,
-                        move || {
-                            enter(Some(mine.clone()));
-                            let here = std::iter::once(self.shape.position(block, thread));
-                            self.arguments.run(&self.function, library, here);
-                            mine.leave();
-                        },
-                    );
-                    if spawned.is_err() {
-                        // The threads that run must not wait for those that never will.
-                        (thread..threads).for_each(|_| barrier.leave());
-                        return Err(Code::LAUNCH_OUT_OF_RESOURCES);
-                    }
-                }
-            }
-            Ok(())
-        })
+        let grid = Grid {
+            name: &self.function.name,
+            code: self.function.code,
+            shape: self.shape,
+            arguments: pointers.as_mut_ptr(),
+            library,
+            shared: self.shared,
+            context,
+            most_resident: resident_blocks(threads) * u64::from(threads),
+            seed: driver.config.seed,
+            progress: Progress::default(),
+        };
+        grid.run()
     }
 }
 
@@ -237,16 +140,19 @@ fn launch(
     let context = current()?;
     let function = function(handle)?;
     let stream = stream(on)?;
-    shape.check(shared)?;
+    shape.check()?;
+    // The host build of kernels has no shared memory.
+    if shared > 0 && function.image.is_none() {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    if i64::from(shared) > i64::from(function.max_dynamic_shared()) {
+        return Err(Code::INVALID_VALUE);
+    }
     if function.context != context.handle || stream.context.handle != context.handle {
         return Err(Code::INVALID_HANDLE);
     }
-    if cooperative {
-        let threads = shape.blocks().saturating_mul(shape.block_threads().into());
-        // More than the device could hold at once, or than this machine should try.
-        if shape.blocks() > resident_blocks(shape.block_threads()) || threads > MOST_REAL_THREADS {
-            return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
-        }
+    if cooperative && shape.blocks() > resident_blocks(shape.block_threads()) {
+        return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
     let arguments = match (arrays.pointers.is_null(), arrays.extra.is_null()) {
         (true, true) if !function.parameters.is_empty() => return Err(Code::INVALID_VALUE),
@@ -257,8 +163,8 @@ fn launch(
     let launch = Launch {
         function,
         shape,
+        shared,
         arguments,
-        cooperative,
     };
     stream.give(Arc::new(move |context| launch.run(context)))?;
     Ok(())

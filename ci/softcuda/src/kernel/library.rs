@@ -6,35 +6,24 @@
 //!   reads the arguments through the pointers, and writes none;
 //! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
 //!   which sets the calling thread's position in the grid;
-//! * optional: `void (*softcuda_syncthreads)(void)`, which the driver fills in, and
-//!   `char softcuda_uses_barriers[]`, names that end with `'\0'` and an empty one at the end: the
-//!   kernels whose threads wait for each other and so must be real threads;
+//! * optional: `void (*softcuda_syncthreads)(void)` and `void (*softcuda_pause)(void)`, which the driver
+//!   fills in: the block's barrier, and the call with which a thread that waits gives way;
 //! * the modules' variables under their own names.
 
-use std::collections::HashSet;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
-use super::barrier::syncthreads;
+use super::fiber::{pause, syncthreads};
+use super::shape::Position;
 
 /// One thread's run of a kernel.
 pub(crate) type Packed = unsafe extern "C" fn(*mut *mut c_void);
 type Place = unsafe extern "C" fn(u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
 
-/// A thread's position: its block and its index in it, and the extents of the grid and the block.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
-    pub(crate) block: [u32; 3],
-    pub(crate) thread: [u32; 3],
-    pub(crate) grid: [u32; 3],
-    pub(crate) threads: [u32; 3],
-}
-
 /// The library, open as long as the process lives.
 pub(crate) struct HostLibrary {
     handle: *mut c_void,
     place: Place,
-    with_barriers: HashSet<String>,
 }
 
 // SAFETY: the handle is only given to dlsym, and the function is called, which any thread may do.
@@ -70,21 +59,19 @@ impl HostLibrary {
                 path.display()
             )
         })?;
-        if let Some(slot) = symbol(handle, "softcuda_syncthreads") {
-            // SAFETY: by the agreement above, a variable that holds a function pointer.
-            unsafe { slot.cast::<extern "C" fn()>().write(syncthreads) };
+        let hooks: [(&str, unsafe extern "C" fn()); 2] = [
+            ("softcuda_syncthreads", syncthreads),
+            ("softcuda_pause", pause),
+        ];
+        for (name, function) in hooks {
+            if let Some(slot) = symbol(handle, name) {
+                // SAFETY: by the agreement above, a variable that holds a function pointer.
+                unsafe { slot.cast::<unsafe extern "C" fn()>().write(function) };
+            }
         }
-        let with_barriers = symbol(handle, "softcuda_uses_barriers").map(|names| {
-            // SAFETY: by the agreement above, a list of names that ends with an empty one.
-            unsafe { name_list(names.cast()) }
-        });
         // SAFETY: by the agreement above, a function of that type.
         let place = unsafe { std::mem::transmute::<*mut c_void, Place>(place) };
-        Ok(HostLibrary {
-            handle,
-            place,
-            with_barriers: with_barriers.unwrap_or_default(),
-        })
+        Ok(HostLibrary { handle, place })
     }
 
     /// The code of a kernel.
@@ -97,11 +84,6 @@ impl HostLibrary {
     /// The address of a variable.
     pub(crate) fn variable(&self, name: &str) -> Option<u64> {
         symbol(self.handle, name).map(|address| address as u64)
-    }
-
-    /// Whether a kernel's threads wait for each other.
-    pub(crate) fn has_barriers(&self, name: &str) -> bool {
-        self.with_barriers.contains(name)
     }
 
     /// Tells the library the calling thread's position.
@@ -121,20 +103,4 @@ fn symbol(library: *mut c_void, name: &str) -> Option<*mut c_void> {
     // SAFETY: an open library and a string that ends.
     let address = unsafe { libc::dlsym(library, name.as_ptr()) };
     (!address.is_null()).then_some(address)
-}
-
-/// # Safety
-/// `names` are strings one behind the other, an empty one at the end.
-unsafe fn name_list(mut names: *const c_char) -> HashSet<String> {
-    let mut found = HashSet::new();
-    loop {
-        // SAFETY: the caller's promise: this is the next string of the list.
-        let name = unsafe { CStr::from_ptr(names) };
-        if name.is_empty() {
-            return found;
-        }
-        found.insert(name.to_string_lossy().into_owned());
-        // SAFETY: the list goes on behind a string that is not empty.
-        names = unsafe { names.add(name.count_bytes() + 1) };
-    }
 }

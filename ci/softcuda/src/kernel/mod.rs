@@ -1,7 +1,9 @@
-//! Kernels: PTX declares them, the host build of the same source executes them.
+//! Kernels: modules declare them, a host build of the same source or an image executes them.
 
-mod barrier;
+mod fiber;
+mod image;
 mod launch;
 pub(crate) mod library;
 pub(crate) mod module;
 mod ptx;
+mod shape;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use super::image::{self, Image};
 use super::library::Packed;
 use super::ptx::{self, Declarations};
 use crate::call::{In, Out, Outcome};
@@ -23,15 +24,31 @@ const CARVEOUT: u32 = 9;
 pub(crate) struct Function {
     pub(crate) context: u64,
     pub(crate) parameters: Vec<usize>,
+    pub(crate) name: String,
     pub(crate) code: Packed,
-    pub(crate) barriers: bool,
+    /// The image that the code is in; it stays as long as the function. `None`: the host build.
+    pub(crate) image: Option<Arc<Image>>,
     module: u64,
     max_dynamic_shared: Mutex<i32>,
 }
 
+impl Function {
+    /// Bytes of dynamic shared memory that a launch may ask for.
+    pub(crate) fn max_dynamic_shared(&self) -> i32 {
+        *lock(&self.max_dynamic_shared)
+    }
+}
+
+/// The origin of a module's code.
+enum Source {
+    /// PTX, which names what is taken from the host build of the kernels.
+    Ptx(Declarations),
+    Image(Arc<Image>),
+}
+
 struct Module {
     context: u64,
-    declarations: Declarations,
+    source: Source,
     /// Address and size of each variable that was looked up or created.
     variables: HashMap<String, (u64, usize)>,
     functions: HashMap<String, u64>,
@@ -109,6 +126,10 @@ fn load(out: Out<u64>, image: In<u8>, log: Log) -> Outcome {
     let context = current()?;
     out.check()?;
     crate::graph::refuse_unsafe()?;
+    if image::is_image(image) {
+        let image = Image::load(image)?;
+        return add_module(out, &context, Source::Image(Arc::new(image)));
+    }
     let text = ptx::text(image)?;
     add(out, &context, &text, log)
 }
@@ -118,9 +139,13 @@ fn add(out: Out<u64>, context: &Context, text: &str, log: Log) -> Outcome {
         log.write(&format!("softcuda: {}", refused.words));
         refused.code
     })?;
+    add_module(out, context, Source::Ptx(declarations))
+}
+
+fn add_module(out: Out<u64>, context: &Context, source: Source) -> Outcome {
     let module = Module {
         context: context.handle,
-        declarations,
+        source,
         variables: HashMap::new(),
         functions: HashMap::new(),
     };
@@ -129,18 +154,14 @@ fn add(out: Out<u64>, context: &Context, text: &str, log: Log) -> Outcome {
     out.set(handle)
 }
 
-fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64> {
-    let mut modules = lock(&driver.modules);
-    let module = modules.module(module_handle)?;
-    if let Some(handle) = module.functions.get(name) {
-        return Ok(*handle);
-    }
-    let entry = module
-        .declarations
-        .entries
-        .iter()
-        .find(|entry| entry.name == name);
-    let entry = entry.ok_or(Code::NOT_FOUND)?.clone();
+/// Code and parameters of a kernel that PTX declares, from the host build.
+fn in_host_build(
+    driver: &Driver,
+    declarations: &Declarations,
+    name: &str,
+) -> Outcome<(Packed, Vec<usize>)> {
+    let entry = declarations.entries.iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or(Code::NOT_FOUND)?;
     let Some(library) = &driver.kernels else {
         eprintln!(
             "softcuda: kernel {name} can not run: SOFTCUDA_KERNELS names no host build of it"
@@ -151,13 +172,33 @@ fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64
         eprintln!("softcuda: kernel {name} can not run: the host build exports no {name}__packed");
         return Err(Code::NOT_FOUND);
     };
+    Ok((code, entry.parameters.clone()))
+}
+
+fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64> {
+    let mut modules = lock(&driver.modules);
+    let module = modules.module(module_handle)?;
+    if let Some(handle) = module.functions.get(name) {
+        return Ok(*handle);
+    }
+    let (code, parameters, image) = match &module.source {
+        Source::Ptx(declarations) => {
+            let (code, parameters) = in_host_build(driver, declarations, name)?;
+            (code, parameters, None)
+        }
+        Source::Image(image) => {
+            let (code, parameters) = image.kernel(name).ok_or(Code::NOT_FOUND)?;
+            (code, parameters, Some(image.clone()))
+        }
+    };
     let handle = fresh();
     module.functions.insert(name.to_owned(), handle);
     let function = Function {
         context: module.context,
-        parameters: entry.parameters,
+        parameters,
+        name: name.to_owned(),
         code,
-        barriers: library.has_barriers(name),
+        image,
         module: module_handle,
         max_dynamic_shared: Mutex::new(SHARED),
     };
@@ -177,22 +218,28 @@ fn find_variable(
     if let Some(known) = module.variables.get(name) {
         return Ok(*known);
     }
-    let declared = module
-        .declarations
-        .variables
-        .iter()
-        .find(|variable| variable.name == name);
-    let size = declared.ok_or(Code::NOT_FOUND)?.size;
-    let address = match driver
-        .kernels
-        .as_ref()
-        .and_then(|library| library.variable(name))
-    {
-        Some(address) => {
+    let (address, size) = match &module.source {
+        Source::Image(image) => {
+            let (address, size) = image.variable(name).ok_or(Code::NOT_FOUND)?;
             write(&driver.memory).add_global(address, size as u64, context);
-            address
+            (address, size)
         }
-        None => crate::memory::allocate(context, size as u64, false)?,
+        Source::Ptx(declarations) => {
+            let declared = declarations.variables.iter().find(|v| v.name == name);
+            let size = declared.ok_or(Code::NOT_FOUND)?.size;
+            let in_build = driver
+                .kernels
+                .as_ref()
+                .and_then(|build| build.variable(name));
+            let address = match in_build {
+                Some(address) => {
+                    write(&driver.memory).add_global(address, size as u64, context);
+                    address
+                }
+                None => crate::memory::allocate(context, size as u64, false)?,
+            };
+            (address, size)
+        }
     };
     module.variables.insert(name.to_owned(), (address, size));
     Ok((address, size))
@@ -206,7 +253,7 @@ fn attribute(function: &Function, number: u32) -> Outcome<i32> {
         4 => 32,
         5 => 80,
         6 => 90,
-        MAX_DYNAMIC_SHARED => *lock(&function.max_dynamic_shared),
+        MAX_DYNAMIC_SHARED => function.max_dynamic_shared(),
         CARVEOUT => -1,
         7 | 10..=16 => 0,
         _ => return Err(Code::INVALID_VALUE),
@@ -330,5 +377,5 @@ driver_calls! {
 
 /// Blocks of a kernel that the whole device holds at once.
 pub(crate) fn resident_blocks(threads: u32) -> u64 {
-    u64::from((2048 / threads.max(1)).min(32)) * crate::device::MULTIPROCESSORS as u64
+    u64::from((2048 / threads.max(1)).min(32)) * crate::device::multiprocessors() as u64
 }

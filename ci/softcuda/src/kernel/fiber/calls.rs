@@ -1,0 +1,218 @@
+//! The calls that kernels make: position, barriers, warps, shared memory, waits.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::block::Fiber;
+use super::grid::Grid;
+use super::warp::{Arrival, Exchange, LANES};
+use crate::code::Code;
+use crate::kernel::shape::Position;
+
+/// The version of the table; the compiler's `support.c` has the same.
+const VERSION: u32 = 1;
+/// Shared memory of a block, static and dynamic.
+const MOST_SHARED: usize = 227 << 10;
+
+thread_local! {
+    static CURRENT: Cell<*const Fiber> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Makes a fiber the one that runs on this thread.
+pub(super) fn enter(fiber: &Fiber) {
+    CURRENT.set(fiber);
+}
+
+/// Leaves this thread without a fiber.
+pub(super) fn leave() {
+    CURRENT.set(std::ptr::null());
+}
+
+/// The fiber that runs on this thread.
+fn current<'a>() -> Option<&'a Fiber> {
+    let fiber = CURRENT.get();
+    // SAFETY: null, or set by `enter` to a fiber that lives while it runs.
+    unsafe { fiber.as_ref() }
+}
+
+impl Fiber {
+    fn grid(&self) -> &Grid<'static> {
+        // SAFETY: the block lives as long as its fibers, the grid as long as its blocks.
+        unsafe { &*(*self.block.get()).grid }
+    }
+
+    /// Gives way. `runnable`: no other fiber need arrive for it to go on.
+    fn give_way(&self, runnable: bool, fruitless: bool) {
+        self.runnable.set(runnable);
+        self.fruitless.set(fruitless);
+        // SAFETY: set when the coroutine began, and valid while it runs.
+        unsafe { (*self.yielder.get()).suspend(()) };
+    }
+
+    /// Ends the grid, and this fiber for good.
+    fn give_up(&self, code: Code) -> ! {
+        self.grid().fail(code);
+        loop {
+            self.give_way(true, true);
+        }
+    }
+
+    fn refuse(&self, words: &str) -> ! {
+        let Position { block, thread, .. } = self.position;
+        eprintln!(
+            "softcuda: kernel {}: block {block:?} thread {thread:?}: {words}",
+            self.grid().name
+        );
+        self.give_up(Code::LAUNCH_FAILED)
+    }
+}
+
+/// The functions that an image calls, in the form in which `support.c` declares them.
+#[repr(C)]
+pub(crate) struct Calls {
+    version: u32,
+    size: u32,
+    position: unsafe extern "C" fn() -> *const Position,
+    shared: unsafe extern "C" fn(*const AtomicUsize, usize, usize) -> *mut u8,
+    dynamic_size: unsafe extern "C" fn() -> u32,
+    block_barrier: unsafe extern "C" fn(u32) -> u32,
+    warp: unsafe extern "C" fn(u32, u32, u64) -> *const Exchange,
+    grid_barrier: unsafe extern "C" fn(),
+    poll: unsafe extern "C" fn(usize),
+    pause: unsafe extern "C" fn(),
+    trap: unsafe extern "C" fn(u32),
+}
+
+/// The one table.
+pub(crate) static CALLS: Calls = Calls {
+    version: VERSION,
+    size: size_of::<Calls>() as u32,
+    position,
+    shared,
+    dynamic_size,
+    block_barrier,
+    warp,
+    grid_barrier,
+    poll,
+    pause,
+    trap,
+};
+
+/// The position of code that runs in no kernel.
+static NOWHERE: Position = Position {
+    thread: [0; 3],
+    block: [0; 3],
+    threads: [1; 3],
+    grid: [1; 3],
+};
+
+unsafe extern "C" fn position() -> *const Position {
+    current().map_or(&raw const NOWHERE, |fiber| &raw const fiber.position)
+}
+
+/// The block's copy of a shared variable. `index` is the variable's number, 0 before it has one.
+/// A size of 0 asks for the dynamic shared memory.
+unsafe extern "C" fn shared(index: *const AtomicUsize, size: usize, alignment: usize) -> *mut u8 {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let Some(fiber) = current() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: the block lives as long as its fibers.
+    let block = unsafe { &*fiber.block.get() };
+    let bytes = if size == 0 {
+        block.dynamic(fiber.grid().shared)
+    } else if size > MOST_SHARED {
+        fiber.refuse("a shared variable is larger than a device's shared memory")
+    } else {
+        // SAFETY: a word of the image that only this function uses.
+        let word = unsafe { &*index };
+        let mut number = word.load(Ordering::Relaxed);
+        if number == 0 {
+            let fresh = NEXT.fetch_add(1, Ordering::Relaxed);
+            number = word
+                .compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|other| other, |_| fresh);
+        }
+        block.variable(number, size, alignment)
+    };
+    bytes.unwrap_or_else(|| fiber.refuse("no memory for shared memory"))
+}
+
+unsafe extern "C" fn dynamic_size() -> u32 {
+    current().map_or(0, |fiber| fiber.grid().shared)
+}
+
+/// The block's barrier. Returns how many threads gave a number other than zero.
+unsafe extern "C" fn block_barrier(number: u32) -> u32 {
+    let Some(fiber) = current() else { return 0 };
+    // SAFETY: the block lives as long as its fibers.
+    let block = unsafe { &*fiber.block.get() };
+    if !block.arrive(fiber, number) {
+        fiber.give_way(false, false);
+    }
+    fiber.result.get()
+}
+
+/// A meeting of the lanes of `mask`, each with a value. `kind` is the operation.
+unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
+    let Some(fiber) = current() else {
+        return std::ptr::null();
+    };
+    let lane = fiber.thread % LANES;
+    if mask & (1 << lane) == 0 {
+        fiber.refuse(&format!(
+            "a warp operation with the mask {mask:#010x}, in which lane {lane} is not"
+        ));
+    }
+    // SAFETY: the block lives as long as its fibers.
+    let block = unsafe { &*fiber.block.get() };
+    let (arrival, exchange) = block.warp(fiber.thread).arrive(lane, mask, kind, value);
+    match arrival {
+        Arrival::Complete(others) => block.wake_lanes(fiber.thread, others),
+        Arrival::Early => fiber.give_way(false, false),
+        Arrival::Mismatch => fiber.refuse(&format!(
+            "lanes of the mask {mask:#010x} are in different warp operations at once"
+        )),
+    }
+    exchange
+}
+
+/// The grid's barrier, for one thread of each block.
+unsafe extern "C" fn grid_barrier() {
+    let Some(fiber) = current() else { return };
+    let round = fiber.grid().arrive();
+    while !fiber.grid().passed(round) {
+        fiber.give_way(true, true);
+    }
+}
+
+/// Comes before each read of a word that others may change. Now and then it gives way.
+unsafe extern "C" fn poll(word: usize) {
+    let Some(fiber) = current() else { return };
+    let mut looks = fiber.looks.get();
+    let due = looks.note(word);
+    fiber.looks.set(looks);
+    if let Some(waits) = due {
+        fiber.give_way(true, waits);
+    }
+}
+
+/// A sleep: gives way.
+pub(crate) unsafe extern "C" fn pause() {
+    if let Some(fiber) = current() {
+        fiber.give_way(true, true);
+    }
+}
+
+/// Ends the grid with an error.
+unsafe extern "C" fn trap(code: u32) {
+    if let Some(fiber) = current() {
+        fiber.give_up(Code(code));
+    }
+}
+
+/// The block's barrier of a host build of kernels.
+pub(crate) unsafe extern "C" fn syncthreads() {
+    // SAFETY: it has no conditions.
+    unsafe { block_barrier(0) };
+}

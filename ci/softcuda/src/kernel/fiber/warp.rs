@@ -1,0 +1,165 @@
+//! Meetings of the lanes of a warp: synchronisation, shuffles, votes.
+
+use std::cell::{Cell, RefCell};
+
+/// The lanes of a warp.
+pub(super) const LANES: u32 = 32;
+
+/// The values of the lanes that met. Kernels read it in this form.
+#[repr(C)]
+pub(crate) struct Exchange {
+    /// The lanes that took part.
+    pub(super) lanes: u32,
+    unused: u32,
+    values: [u64; LANES as usize],
+}
+
+/// One set of lanes that meets, again and again.
+struct Meeting {
+    mask: u32,
+    /// The operation in which the lanes meet.
+    kind: u32,
+    arrived: u32,
+    values: [u64; LANES as usize],
+    /// The result of the last meeting. It stands until all lanes have come to the next one, and so
+    /// have read it.
+    done: Box<Exchange>,
+}
+
+/// The outcome of an arrival.
+pub(super) enum Arrival {
+    /// The last lane has come. These others go on now.
+    Complete(u32),
+    /// Others are still to come.
+    Early,
+    /// Another lane of the same set waits in another operation.
+    Mismatch,
+}
+
+/// A warp of a block.
+pub(super) struct Warp {
+    /// Lanes that exist and have not ended.
+    alive: Cell<u32>,
+    meetings: RefCell<Vec<Meeting>>,
+}
+
+impl Warp {
+    pub(super) fn new(lanes: u32) -> Warp {
+        let alive = if lanes >= LANES {
+            u32::MAX
+        } else {
+            (1 << lanes) - 1
+        };
+        Warp {
+            alive: Cell::new(alive),
+            meetings: RefCell::default(),
+        }
+    }
+
+    /// Enters a lane's value into the meeting of `mask`. The pointer is to the meeting's result,
+    /// which is there once the meeting is complete.
+    pub(super) fn arrive(
+        &self,
+        lane: u32,
+        mask: u32,
+        kind: u32,
+        value: u64,
+    ) -> (Arrival, *const Exchange) {
+        let mut meetings = self.meetings.borrow_mut();
+        let at = meetings.iter().position(|m| m.mask == mask);
+        let at = at.unwrap_or_else(|| {
+            meetings.push(Meeting {
+                mask,
+                kind,
+                arrived: 0,
+                values: [0; LANES as usize],
+                done: Box::new(Exchange {
+                    lanes: 0,
+                    unused: 0,
+                    values: [0; LANES as usize],
+                }),
+            });
+            meetings.len() - 1
+        });
+        let meeting = &mut meetings[at];
+        let done = std::ptr::from_ref(&*meeting.done);
+        if meeting.arrived != 0 && meeting.kind != kind {
+            return (Arrival::Mismatch, done);
+        }
+        meeting.kind = kind;
+        meeting.arrived |= 1 << lane;
+        meeting.values[lane as usize] = value;
+        if meeting.complete(self.alive.get()) {
+            let others = meeting.done.lanes & !(1 << lane);
+            (Arrival::Complete(others), done)
+        } else {
+            (Arrival::Early, done)
+        }
+    }
+
+    /// Notes that a lane has ended. Returns the lanes that waited for it alone.
+    pub(super) fn leave(&self, lane: u32) -> u32 {
+        let alive = self.alive.get() & !(1 << lane);
+        self.alive.set(alive);
+        let mut freed = 0;
+        for meeting in self.meetings.borrow_mut().iter_mut() {
+            if meeting.arrived != 0 && meeting.complete(alive) {
+                freed |= meeting.done.lanes;
+            }
+        }
+        freed
+    }
+
+    /// The masks at which lanes wait, with the lanes that have come.
+    pub(super) fn waiting(&self) -> Vec<(u32, u32)> {
+        let meetings = self.meetings.borrow();
+        let waiting = meetings.iter().filter(|meeting| meeting.arrived != 0);
+        waiting.map(|m| (m.mask, m.arrived)).collect()
+    }
+}
+
+impl Meeting {
+    /// Ends the meeting if all lanes that can come have come.
+    fn complete(&mut self, alive: u32) -> bool {
+        if self.arrived != self.mask & alive {
+            return false;
+        }
+        self.done.lanes = self.arrived;
+        self.done.values = self.values;
+        self.arrived = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_meet_and_read_all_values() {
+        let warp = Warp::new(3);
+        let (first, _) = warp.arrive(0, u32::MAX, 1, 10);
+        assert!(matches!(first, Arrival::Early));
+        let (second, _) = warp.arrive(2, u32::MAX, 1, 12);
+        assert!(matches!(second, Arrival::Early));
+        let (third, _) = warp.arrive(1, u32::MAX, 1, 11);
+        assert!(matches!(third, Arrival::Complete(0b101)));
+        let meetings = warp.meetings.borrow();
+        assert_eq!(meetings[0].done.lanes, 0b111);
+        assert_eq!(meetings[0].done.values[..3], [10, 11, 12]);
+    }
+
+    #[test]
+    fn a_lane_that_ended_is_not_awaited() {
+        let warp = Warp::new(2);
+        assert!(matches!(warp.arrive(0, 0b11, 1, 5).0, Arrival::Early));
+        assert_eq!(warp.leave(1), 0b01);
+    }
+
+    #[test]
+    fn two_operations_do_not_meet() {
+        let warp = Warp::new(2);
+        assert!(matches!(warp.arrive(0, 0b11, 1, 5).0, Arrival::Early));
+        assert!(matches!(warp.arrive(1, 0b11, 2, 5).0, Arrival::Mismatch));
+    }
+}

@@ -1,0 +1,210 @@
+//! A thread of the host that runs blocks of a grid, one fiber after the other.
+
+use std::time::Duration;
+
+use corosensei::{Coroutine, CoroutineResult};
+
+use super::block::{Block, Fiber, Stackful};
+use super::calls;
+use super::grid::Grid;
+use super::stack;
+use crate::code::Code;
+
+/// Rounds without progress after which the thread sleeps between rounds: another process may need
+/// the core to do what is awaited here.
+const PATIENCE: u32 = 1024;
+const NAP: Duration = Duration::from_micros(50);
+
+struct Worker<'a> {
+    grid: &'a Grid<'a>,
+    blocks: Vec<Box<Block>>,
+    random: Option<u64>,
+}
+
+/// Runs blocks until no more are left.
+pub(super) fn work(grid: &Grid<'_>, number: u64) {
+    let mut worker = Worker {
+        grid,
+        blocks: Vec::new(),
+        random: grid
+            .seed
+            .map(|seed| (seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
+    };
+    let mut fruitless = 0;
+    while !grid.stopped() {
+        if worker.blocks.is_empty() && !worker.admit() {
+            return;
+        }
+        if worker.round() || worker.admit() {
+            fruitless = 0;
+            continue;
+        }
+        if !worker.blocks.iter().any(|block| block.can_run()) {
+            worker.report_standstill();
+            break;
+        }
+        fruitless += 1;
+        if fruitless < PATIENCE {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP);
+        }
+    }
+    worker.abandon();
+}
+
+impl Worker<'_> {
+    /// Begins one more block, if there is one and it has room.
+    fn admit(&mut self) -> bool {
+        let Some(number) = self.grid.next_block(self.blocks.is_empty()) else {
+            return false;
+        };
+        let block = Block::new(self.grid, number);
+        if let Some(random) = &mut self.random {
+            let mut fresh = block.fresh.borrow_mut();
+            for at in (1..fresh.len()).rev() {
+                fresh.swap(at, below(random, at + 1));
+            }
+        }
+        self.blocks.push(block);
+        true
+    }
+
+    /// Runs each fiber that can run once. Returns whether one did more than look at words.
+    fn round(&mut self) -> bool {
+        let mut progress = false;
+        for at in 0..self.blocks.len() {
+            let turns = self.blocks[at].ready.borrow().len() + self.blocks[at].fresh.borrow().len();
+            for _ in 0..turns {
+                let Some((thread, begins)) = self.pick(at) else {
+                    break;
+                };
+                progress |= self.turn(&self.blocks[at], thread) || begins;
+                if self.grid.stopped() {
+                    return true;
+                }
+            }
+        }
+        let before = self.blocks.len();
+        let grid = self.grid;
+        self.blocks.retain(|block| {
+            let done = block.is_done();
+            if done {
+                grid.block_ended();
+            }
+            !done
+        });
+        progress || self.blocks.len() < before
+    }
+
+    /// The fiber that runs next, and whether it begins.
+    fn pick(&mut self, at: usize) -> Option<(u32, bool)> {
+        let block = &self.blocks[at];
+        let mut ready = block.ready.borrow_mut();
+        if let Some(random) = &mut self.random
+            && !ready.is_empty()
+        {
+            let begins = block.fresh.borrow().len();
+            let chosen = below(random, ready.len() + begins);
+            if chosen < ready.len() {
+                return ready.swap_remove_back(chosen).map(|thread| (thread, false));
+            }
+        }
+        if let Some(thread) = block.fresh.borrow_mut().pop() {
+            return Some((thread, true));
+        }
+        ready.pop_front().map(|thread| (thread, false))
+    }
+
+    /// Runs a fiber until it ends or gives way. Returns whether it did more than look at words.
+    fn turn(&self, block: &Block, thread: u32) -> bool {
+        let fiber = &block.fibers[thread as usize];
+        let mut slot = fiber.coroutine.borrow_mut();
+        if slot.is_none() {
+            let Some(made) = begin(self.grid, fiber) else {
+                eprintln!(
+                    "softcuda: kernel {}: no memory for the stack of a thread",
+                    self.grid.name
+                );
+                self.grid.fail(Code::LAUNCH_OUT_OF_RESOURCES);
+                return true;
+            };
+            *slot = Some(made);
+        }
+        let Some(coroutine) = slot.as_mut() else {
+            return false;
+        };
+        if let Some(library) = self.grid.library {
+            library.place(fiber.position);
+        }
+        fiber.runnable.set(true);
+        fiber.fruitless.set(false);
+        calls::enter(fiber);
+        let result = coroutine.resume(());
+        calls::leave();
+        match result {
+            CoroutineResult::Return(()) => {
+                if let Some(ended) = slot.take() {
+                    stack::give_back(ended.into_stack());
+                }
+                block.leave(thread);
+            }
+            CoroutineResult::Yield(()) if fiber.runnable.get() => {
+                block.ready.borrow_mut().push_back(thread);
+            }
+            // Another fiber's arrival makes it ready.
+            CoroutineResult::Yield(()) => {}
+        }
+        !fiber.fruitless.get()
+    }
+
+    /// Ends a grid whose fibers all wait for each other, and says so.
+    fn report_standstill(&self) {
+        let waits: Vec<String> = self.blocks.iter().take(4).map(|b| b.waits()).collect();
+        eprintln!(
+            "softcuda: kernel {} can not go on, all its threads wait for each other: {}",
+            self.grid.name,
+            waits.join("; ")
+        );
+        self.grid.fail(Code::LAUNCH_FAILED);
+    }
+
+    /// Gives up the fibers of a grid that has stopped, wherever they are.
+    fn abandon(&mut self) {
+        for block in self.blocks.drain(..) {
+            for fiber in &block.fibers {
+                if let Some(mut coroutine) = fiber.coroutine.borrow_mut().take() {
+                    // SAFETY: the frames are of kernel code, which owns nothing that must be
+                    // dropped, and of calls that own nothing where they give way.
+                    unsafe { coroutine.force_reset() };
+                    stack::give_back(coroutine.into_stack());
+                }
+            }
+            self.grid.block_ended();
+        }
+    }
+}
+
+fn begin(grid: &Grid<'_>, fiber: &Fiber) -> Option<Stackful> {
+    let (code, arguments) = (grid.code, grid.arguments);
+    let fiber = std::ptr::from_ref(fiber);
+    let run = Coroutine::with_stack(
+        stack::take()?,
+        move |yielder: &corosensei::Yielder<(), ()>, ()| {
+            // SAFETY: the fiber is of a block that lives as long as this coroutine.
+            unsafe { (*fiber).yielder.set(yielder) };
+            // SAFETY: the agreement with the builder of the kernel: it reads one pointer for each
+            // parameter, and through each as many bytes as the parameter has.
+            unsafe { code(arguments) };
+        },
+    );
+    Some(run)
+}
+
+/// A random number below `limit`.
+fn below(state: &mut u64, limit: usize) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    ((*state >> 11) % limit as u64) as usize
+}

@@ -1,0 +1,3 @@
+// `threadIdx` and its kin, which cuda_runtime.h declares.
+#pragma once
+#include "cuda_runtime.h"
