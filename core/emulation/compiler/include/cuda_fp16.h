@@ -1,0 +1,29 @@
+// Half precision.
+#pragma once
+#include "cuda_runtime.h"
+#if defined(__CUDA__)
+#include "emulation/half.h"
+OXSHMEM_SHORT_FLOAT(__half, __half2, _Float16)
+typedef __half half;
+typedef __half2 half2;
+OXSHMEM_HD __half __float2half(float x) { return __half(x); }
+OXSHMEM_HD __half __float2half_rn(float x) { return __half(x); }
+OXSHMEM_HD __half __double2half(double x) { return __half(x); }
+OXSHMEM_HD float __half2float(__half x) { return (float)x; }
+OXSHMEM_HD __half __int2half_rn(int x) { return __half(x); }
+OXSHMEM_HD int __half2int_rn(__half x) { return (int)rintf((float)x); }
+OXSHMEM_HD unsigned short __half_as_ushort(__half x) { return __builtin_bit_cast(unsigned short, x); }
+OXSHMEM_HD __half __ushort_as_half(unsigned short x) { return __builtin_bit_cast(__half, x); }
+OXSHMEM_HD __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }
+OXSHMEM_HD __half2 __float2half2_rn(float x) { return {__half(x), __half(x)}; }
+OXSHMEM_HD __half2 __float22half2_rn(float2 x) { return {__half(x.x), __half(x.y)}; }
+OXSHMEM_HD float2 __half22float2(__half2 x) { return make_float2((float)x.x, (float)x.y); }
+OXSHMEM_HD __half2 __half2half2(__half x) { return {x, x}; }
+OXSHMEM_HD __half2 __halves2half2(__half x, __half y) { return {x, y}; }
+OXSHMEM_HD __half __low2half(__half2 x) { return x.x; }
+OXSHMEM_HD __half __high2half(__half2 x) { return x.y; }
+OXSHMEM_HD float __low2float(__half2 x) { return (float)x.x; }
+OXSHMEM_HD float __high2float(__half2 x) { return (float)x.y; }
+#else
+#include_next <cuda_fp16.h>
+#endif
