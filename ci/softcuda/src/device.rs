@@ -6,11 +6,10 @@ use crate::call::{In, Out, Outcome};
 use crate::code::Code;
 use crate::config::{Config, Feature, config};
 use crate::driver::{Driver, driver};
+use crate::kernel::shape::MOST_THREADS;
 
 /// PCI domain of the software devices: no real machine has it.
 const PCI_DOMAIN: i32 = 0x5c5c;
-/// Threads of a block, at most.
-pub(crate) const MOST_THREADS: u32 = 1024;
 
 /// One device that this process may use.
 #[derive(Debug)]

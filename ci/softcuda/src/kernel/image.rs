@@ -16,7 +16,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
 
 use super::fiber::{CALLS, Calls};
-use super::library::Packed;
+use super::shape::Packed;
 use crate::call::{In, Outcome};
 use crate::code::Code;
 

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::fiber::{Grid, Progress};
+use super::fiber::{self, Grid, Progress};
 use super::module::{Function, function, resident_blocks};
-use super::shape::Shape;
+use super::shape::{Position, Shape};
 use crate::call::{In, Outcome};
 use crate::code::Code;
 use crate::context::{Context, current};
@@ -106,6 +106,8 @@ impl Launch {
             Some(_) => None,
             None => Some(driver.kernels.as_ref().ok_or(Code::LAUNCH_FAILED)?),
         };
+        let tell = library.map(|library| move |position| library.place(position));
+        let over = || context.check().is_err();
         let mut pointers = self.arguments.pointers();
         let threads = self.shape.block_threads();
         let grid = Grid {
@@ -113,14 +115,14 @@ impl Launch {
             code: self.function.code,
             shape: self.shape,
             arguments: pointers.as_mut_ptr(),
-            library,
+            place: tell.as_ref().map(|tell| tell as &(dyn Fn(Position) + Sync)),
             shared: self.shared,
-            context,
+            over: &over,
             most_resident: resident_blocks(threads) * u64::from(threads),
             seed: driver.config.seed,
             progress: Progress::default(),
         };
-        grid.run()
+        fiber::run(&grid)
     }
 }
 

@@ -14,10 +14,8 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
 use super::fiber::{pause, syncthreads};
-use super::shape::Position;
+use super::shape::{Packed, Position};
 
-/// One thread's run of a kernel.
-pub(crate) type Packed = unsafe extern "C" fn(*mut *mut c_void);
 type Place = unsafe extern "C" fn(u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
 
 /// The library, open as long as the process lives.

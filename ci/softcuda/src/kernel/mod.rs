@@ -6,4 +6,4 @@ mod launch;
 pub(crate) mod library;
 pub(crate) mod module;
 mod ptx;
-mod shape;
+pub(crate) mod shape;

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::image::{self, Image};
-use super::library::Packed;
 use super::ptx::{self, Declarations};
+use super::shape::{MOST_THREADS, Packed};
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
 use crate::context::{Context, current};
-use crate::device::MOST_THREADS;
 use crate::driver::{Driver, driver, fresh};
 use crate::sync::{lock, write};
 

@@ -1,8 +1,15 @@
 //! The extents of a grid and its blocks, and the position of a thread in them.
 
+use std::ffi::c_void;
+
 use crate::call::Outcome;
 use crate::code::Code;
-use crate::device::MOST_THREADS;
+
+/// Threads of a block, at most.
+pub(crate) const MOST_THREADS: u32 = 1024;
+
+/// One thread's run of a kernel, from the addresses of the arguments.
+pub(crate) type Packed = unsafe extern "C" fn(*mut *mut c_void);
 
 /// A thread's position: its block and its index in it, and the extents of the grid and the block.
 /// Kernels of images read it in this form.

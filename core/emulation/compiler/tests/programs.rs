@@ -1,6 +1,8 @@
 //! Programs of `core/emulation/tests`, built and run. Without clang 19 or CUDA's headers they are
 //! skipped, with the reason.
 
+#![allow(clippy::unwrap_used)] // a test that cannot start a program has failed
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -52,16 +54,24 @@ fn says(out: &Output) -> String {
 
 #[test]
 fn parameters_of_all_forms_reach_the_kernel() {
-    let Some(program) = build("parameters", &["parameters.cu"]) else { return };
+    let Some(program) = build("parameters", &["parameters.cu"]) else {
+        return;
+    };
     let out = run(&program.unwrap(), &[], &[]);
     assert!(out.status.success(), "{}", says(&out));
 }
 
 #[test]
 fn threads_warps_and_blocks_wait_for_each_other_in_any_order() {
-    let Some(program) = build("threads", &["-O2", "threads.cu"]) else { return };
+    let Some(program) = build("threads", &["-O2", "threads.cu"]) else {
+        return;
+    };
     let program = program.unwrap();
-    for variables in [&[][..], &[("SOFTCUDA_SEED", "1")], &[("SOFTCUDA_SEED", "77")]] {
+    for variables in [
+        &[][..],
+        &[("SOFTCUDA_SEED", "1")],
+        &[("SOFTCUDA_SEED", "77")],
+    ] {
         let out = run(&program, &[], variables);
         assert!(out.status.success(), "{variables:?}: {}", says(&out));
     }
@@ -69,45 +79,72 @@ fn threads_warps_and_blocks_wait_for_each_other_in_any_order() {
 
 #[test]
 fn streams_events_graphs_and_devices_work_as_the_runtime_says() {
-    let Some(program) = build("streams", &["streams.cu"]) else { return };
-    let out = run(&program.unwrap(), &[], &[("SOFTCUDA_DEVICES", "2"), ("SOFTCUDA_JITTER", "3")]);
+    let Some(program) = build("streams", &["streams.cu"]) else {
+        return;
+    };
+    let out = run(
+        &program.unwrap(),
+        &[],
+        &[("SOFTCUDA_DEVICES", "2"), ("SOFTCUDA_JITTER", "3")],
+    );
     assert!(out.status.success(), "{}", says(&out));
 }
 
 #[test]
 fn device_code_of_two_files_is_linked_together() {
-    let Some(program) = build("parts", &["-rdc=true", "part_a.cu", "part_b.cu"]) else { return };
+    let Some(program) = build("parts", &["-rdc=true", "part_a.cu", "part_b.cu"]) else {
+        return;
+    };
     let out = run(&program.unwrap(), &[], &[]);
     assert!(out.status.success(), "{}", says(&out));
 }
 
 #[test]
 fn device_code_of_two_files_needs_rdc() {
-    let Some(program) = build("apart", &["part_a.cu", "part_b.cu"]) else { return };
+    let Some(program) = build("apart", &["part_a.cu", "part_b.cu"]) else {
+        return;
+    };
     let words = program.unwrap_err();
     assert!(words.contains("-rdc=true"), "{words}");
 }
 
 #[test]
 fn failures_of_kernels_have_their_codes_and_stay() {
-    let Some(program) = build("failures", &["failures.cu"]) else { return };
+    let Some(program) = build("failures", &["failures.cu"]) else {
+        return;
+    };
     let program = program.unwrap();
     for (kind, code, words) in [
         ("0", "cudaErrorAssert", "Assertion `n < 3` failed"),
         ("1", "cudaErrorLaunchFailure", ""),
-        ("2", "cudaErrorLaunchFailure", "all its threads wait for each other"),
+        (
+            "2",
+            "cudaErrorLaunchFailure",
+            "all its threads wait for each other",
+        ),
         ("4", "cudaErrorLaunchFailure", "is not"),
     ] {
         let out = says(&run(&program, &[kind], &[]));
-        assert!(out.starts_with(&format!("{code}\n{code}\n")) && out.contains(words), "{kind}: {out}");
+        assert!(
+            out.starts_with(&format!("{code}\n{code}\n")) && out.contains(words),
+            "{kind}: {out}"
+        );
     }
     let out = says(&run(&program, &["3"], &[]));
-    assert!(out.contains("hello from block 1 thread 31") && out.contains("cudaSuccess"), "{out}");
+    assert!(
+        out.contains("hello from block 1 thread 31") && out.contains("cudaSuccess"),
+        "{out}"
+    );
 }
 
 #[test]
 fn inline_ptx_is_refused_with_its_line() {
-    let Some(program) = build("ptx", &["ptx.cu"]) else { return };
+    let Some(program) = build("ptx", &["ptx.cu"]) else {
+        return;
+    };
     let words = program.unwrap_err();
-    assert!(words.contains("ptx.cu:3") && words.contains("st.relaxed.sys"), "{words}");
+    assert!(
+        words.contains("ptx.cu:3") && words.contains("st.relaxed.sys"),
+        "{words}"
+    );
 }

@@ -171,7 +171,7 @@ runtime_calls! {
     /// How many devices there are.
     fn cudaGetDeviceCount(out: *mut i32) {
         driver::start()?;
-        set(out, get(|out| driver::cuDeviceGetCount(out))?)
+        set(out, get(driver::cuDeviceGetCount)?)
     }
 
     /// The thread's device.

@@ -79,6 +79,7 @@ pub(crate) fn start() -> Outcome {
 macro_rules! driver_functions {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {$(
         /// The driver's call of that name.
+        #[allow(clippy::too_many_arguments)] // the driver's own
         pub(crate) fn $name($($arg: $ty),*) -> Outcome {
             static SYMBOL: OnceLock<Option<usize>> = OnceLock::new();
             let name = const {

@@ -15,6 +15,7 @@ mod event;
 mod graph;
 mod launch;
 mod memory;
+mod names;
 mod primary;
 mod register;
 mod stream;

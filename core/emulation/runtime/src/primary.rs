@@ -30,9 +30,9 @@ pub(crate) fn of(device: i32) -> Outcome<u64> {
 /// its device. Returns the device.
 pub(crate) fn ensure() -> Outcome<i32> {
     driver::start()?;
-    let current = get(|out| driver::cuCtxGetCurrent(out))?;
+    let current = get(driver::cuCtxGetCurrent)?;
     if current != 0 {
-        return get(|out| driver::cuCtxGetDevice(out));
+        return get(driver::cuCtxGetDevice);
     }
     let device = DEVICE.get();
     driver::cuCtxSetCurrent(of(device)?)?;
@@ -42,9 +42,9 @@ pub(crate) fn ensure() -> Outcome<i32> {
 /// The thread's device. No context is made for the answer.
 pub(crate) fn device() -> Outcome<i32> {
     driver::start()?;
-    let current = get(|out| driver::cuCtxGetCurrent(out))?;
+    let current = get(driver::cuCtxGetCurrent)?;
     if current != 0 {
-        return get(|out| driver::cuCtxGetDevice(out));
+        return get(driver::cuCtxGetDevice);
     }
     Ok(DEVICE.get())
 }
@@ -52,7 +52,7 @@ pub(crate) fn device() -> Outcome<i32> {
 /// Makes a device the thread's own, and its primary context current.
 pub(crate) fn choose(device: i32) -> Outcome {
     driver::start()?;
-    let count = get(|out| driver::cuDeviceGetCount(out))?;
+    let count = get(driver::cuDeviceGetCount)?;
     if !(0..count).contains(&device) {
         return Err(Error::INVALID_DEVICE);
     }

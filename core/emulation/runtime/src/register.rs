@@ -80,7 +80,7 @@ fn text(name: *const c_char) -> CString {
 /// The driver's function of a kernel, in the current context.
 pub(crate) fn function(stub: *const c_void) -> Outcome<u64> {
     primary::ensure()?;
-    let context = get(|out| driver::cuCtxGetCurrent(out))?;
+    let context = get(driver::cuCtxGetCurrent)?;
     with(|registry| {
         if let Some(function) = registry.functions.get(&(context, stub as usize)) {
             return Ok(*function);
@@ -100,7 +100,7 @@ pub(crate) fn function(stub: *const c_void) -> Outcome<u64> {
 /// Address and bytes of a variable, in the current context.
 pub(crate) fn variable(symbol: *const c_void) -> Outcome<(u64, usize)> {
     primary::ensure()?;
-    let context = get(|out| driver::cuCtxGetCurrent(out))?;
+    let context = get(driver::cuCtxGetCurrent)?;
     with(|registry| {
         let entry = registry.variables.get(&(symbol as usize)).cloned();
         let entry = entry.ok_or(Error::INVALID_SYMBOL)?;

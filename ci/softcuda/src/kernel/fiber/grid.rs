@@ -3,15 +3,9 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::worker;
 use crate::call::Outcome;
 use crate::code::Code;
-use crate::context::Context;
-use crate::kernel::library::{HostLibrary, Packed};
-use crate::kernel::shape::Shape;
-
-/// Threads of a worker at least: a thread of the host more is not worth its start for fewer.
-const THREADS_OF_A_WORKER: u64 = 512;
+use crate::kernel::shape::{Packed, Position, Shape};
 
 /// A grid in execution.
 pub(crate) struct Grid<'a> {
@@ -20,11 +14,12 @@ pub(crate) struct Grid<'a> {
     pub(crate) shape: Shape,
     /// Addresses of the arguments.
     pub(crate) arguments: *mut *mut c_void,
-    /// The host build that must be told each thread's position, if the kernel is of one.
-    pub(crate) library: Option<&'a HostLibrary>,
+    /// Tells a host build of kernels the position of the thread that runs on, if the kernel is of one.
+    pub(crate) place: Option<&'a (dyn Fn(Position) + Sync)>,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: u32,
-    pub(crate) context: &'a Context,
+    /// Whether the context can do no more work.
+    pub(crate) over: &'a (dyn Fn() -> bool + Sync),
     /// Threads that may be there at once.
     pub(crate) most_resident: u64,
     /// The seed of the order in which fibers run.
@@ -47,25 +42,8 @@ pub(crate) struct Progress {
 }
 
 impl Grid<'_> {
-    /// Runs all threads. Returns the first error of one.
-    pub(crate) fn run(&self) -> Outcome {
-        let threads = self.shape.blocks() * u64::from(self.shape.block_threads());
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
-        let workers = match self.seed {
-            // With one worker a seed gives one order.
-            Some(_) => 1,
-            None => cores
-                .min(self.shape.blocks())
-                .min(threads / THREADS_OF_A_WORKER + 1),
-        };
-        std::thread::scope(|scope| {
-            for number in 1..workers {
-                let more = std::thread::Builder::new().name("softcuda-blocks".to_owned());
-                // Without it the others do all the work.
-                let _ = more.spawn_scoped(scope, move || worker::work(self, number));
-            }
-            worker::work(self, 0);
-        });
+    /// The first error of a thread.
+    pub(super) fn result(&self) -> Outcome {
         match self.progress.failed.load(Ordering::Acquire) {
             0 => Ok(()),
             code => Err(Code(code)),
@@ -106,7 +84,7 @@ impl Grid<'_> {
 
     /// Whether the grid goes on no more: a thread has failed, or the context has.
     pub(super) fn stopped(&self) -> bool {
-        self.progress.failed.load(Ordering::Acquire) != 0 || self.context.check().is_err()
+        self.progress.failed.load(Ordering::Acquire) != 0 || (self.over)()
     }
 
     /// Comes to the grid's barrier for one block. Returns the round that it waits for the end of.

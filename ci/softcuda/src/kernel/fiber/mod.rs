@@ -13,3 +13,4 @@ mod worker;
 
 pub(crate) use calls::{CALLS, Calls, pause, syncthreads};
 pub(crate) use grid::{Grid, Progress};
+pub(crate) use worker::run;

@@ -8,6 +8,7 @@ use super::block::{Block, Fiber, Stackful};
 use super::calls;
 use super::grid::Grid;
 use super::stack;
+use crate::call::Outcome;
 use crate::code::Code;
 
 /// Rounds without progress after which the thread sleeps between rounds: another process may need
@@ -15,14 +16,41 @@ use crate::code::Code;
 const PATIENCE: u32 = 1024;
 const NAP: Duration = Duration::from_micros(50);
 
+/// Threads of a worker at least: a thread of the host more is not worth its start for fewer.
+const THREADS_OF_A_WORKER: u64 = 512;
+
+/// Runs all threads of a grid. Returns the first error of one.
+pub(crate) fn run(grid: &Grid<'_>) -> Outcome {
+    let threads = grid.shape.blocks() * u64::from(grid.shape.block_threads());
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let workers = match grid.seed {
+        // With one worker a seed gives one order.
+        Some(_) => 1,
+        None => cores
+            .min(grid.shape.blocks())
+            .min(threads / THREADS_OF_A_WORKER + 1),
+    };
+    std::thread::scope(|scope| {
+        for number in 1..workers {
+            let more = std::thread::Builder::new().name("softcuda-blocks".to_owned());
+            // Without it the others do all the work.
+            let _ = more.spawn_scoped(scope, move || work(grid, number));
+        }
+        work(grid, 0);
+    });
+    grid.result()
+}
+
 struct Worker<'a> {
     grid: &'a Grid<'a>,
+    // Boxed: fibers have their block's address.
+    #[allow(clippy::vec_box)]
     blocks: Vec<Box<Block>>,
     random: Option<u64>,
 }
 
 /// Runs blocks until no more are left.
-pub(super) fn work(grid: &Grid<'_>, number: u64) {
+fn work(grid: &Grid<'_>, number: u64) {
     let mut worker = Worker {
         grid,
         blocks: Vec::new(),
@@ -134,8 +162,8 @@ impl Worker<'_> {
         let Some(coroutine) = slot.as_mut() else {
             return false;
         };
-        if let Some(library) = self.grid.library {
-            library.place(fiber.position);
+        if let Some(place) = self.grid.place {
+            place(fiber.position);
         }
         fiber.runnable.set(true);
         fiber.fruitless.set(false);
