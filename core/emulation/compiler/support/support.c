@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 struct table {
     uint32_t version, size;
@@ -38,6 +39,13 @@ HIDDEN __attribute__((noreturn)) void softcuda_trap(unsigned code) {
     softcuda_calls->trap(code);
     // Code that runs in no kernel, an initialiser, has nobody to tell.
     __builtin_trap();
+}
+
+// The device library's clock.
+HIDDEN unsigned long long softcuda_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 // A `__shared__` variable is emulated thread-local storage for the compiler. This is its lookup.

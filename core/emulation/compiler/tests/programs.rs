@@ -6,14 +6,28 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// The folder of the programs.
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
 }
 
+/// Fetches CUDA's headers where the compiler is there. A test installs no compiler.
+fn fetch_headers() {
+    static FETCHED: OnceLock<()> = OnceLock::new();
+    FETCHED.get_or_init(|| {
+        if Path::new("/usr/lib/llvm-19/bin/clang").exists()
+            && let Err(failure) = oxshmem_cuda_cc::setup()
+        {
+            eprintln!("CUDA's headers: {failure}");
+        }
+    });
+}
+
 /// Builds a program. `None`: what the build needs is not on this machine.
 fn build(name: &str, words: &[&str]) -> Option<Result<PathBuf, String>> {
+    fetch_headers();
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut all: Vec<OsString> = vec!["-o".into(), out.clone().into()];
     all.extend(words.iter().map(|word| match word.ends_with(".cu") {
