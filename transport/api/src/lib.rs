@@ -51,7 +51,7 @@ pub use pe::Pe;
 pub use published::Published;
 pub use schedule::{Accessor, Schedule};
 pub use traits::{
-    Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Network, Peer, Posted, Reach, Region,
-    RemoteRegion, Sleep, Status, Transport,
+    Counters, Device, Domain, Further, HostId, Job, Lane, LocalRegion, Network, Peer, Posted,
+    Reach, Region, RemoteRegion, Sleep, Status, Transport,
 };
 pub use variable::Variable;

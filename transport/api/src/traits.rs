@@ -68,6 +68,16 @@ pub struct Network {
     pub uncertain: bool,
 }
 
+/// A device that a PE may use beside the one that its domain is opened on.
+#[derive(Clone, Copy, Debug)]
+pub struct Further<'d> {
+    /// The device.
+    pub device: &'d Device,
+    /// Whether it is as near to the PE as the one opened, reaches devices of all hosts that have such, and is no other PE's of
+    /// its host.
+    pub is_spare: bool,
+}
+
 /// The access to one peer's memory of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -109,6 +119,16 @@ pub unsafe trait Transport: Send + Sync + fmt::Debug {
     /// as `on` or `off`. None if there is no such setting.
     fn network_setting(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Opens a domain for one PE, that may use `further` devices too, nearest first. By default it uses none.
+    fn open_with(
+        &self,
+        device: &Device,
+        _further: &[Further<'_>],
+        job: &Job,
+    ) -> Result<Arc<dyn Domain>> {
+        self.open(device, job)
     }
 }
 

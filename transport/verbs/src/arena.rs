@@ -14,6 +14,7 @@ use crate::registration::refused;
 pub(crate) struct Arena {
     // Before its pages.
     region: MemoryRegion,
+    further: Vec<MemoryRegion>,
     pages: Pages,
 }
 
@@ -67,7 +68,24 @@ impl Arena {
             .map_err(|error| {
                 refused(MemoryKind::Host, len, domain.largest_registration(), &error)
             })?;
-        Ok(Arena { region, pages })
+        Ok(Arena {
+            region,
+            further: Vec::new(),
+            pages,
+        })
+    }
+
+    /// Registers the pages for the local side of requests at another device; gives its lkey.
+    pub(crate) fn register(&mut self, domain: &Arc<ProtectionDomain>) -> Result<u32> {
+        let (base, len) = (self.pages.base.as_ptr(), self.pages.len);
+        // SAFETY: as in `with`.
+        let region = unsafe { MemoryRegion::register(domain, base, len, Access::LocalWrite) };
+        let region = region.map_err(|error| {
+            refused(MemoryKind::Host, len, domain.largest_registration(), &error)
+        })?;
+        let lkey = region.lkey();
+        self.further.push(region);
+        Ok(lkey)
     }
 
     /// The byte at `offset`, which must be inside.

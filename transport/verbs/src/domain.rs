@@ -1,188 +1,47 @@
 //! The domain of the verbs transport: one PE's opened port, what it can do and what it promises.
 
+mod promises;
+
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush,
-    Guarantees, Inbox, Job, Lane, Limits, LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region,
-    RegionId, RegionNumbers, RemoteRegion, Result, SignalSupport, Width, WireUp,
+    AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalRegion, Memory,
+    MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumbers, RemoteRegion, Result,
+    SignalSupport,
 };
 
-use crate::gpu::DomainGpu;
+use self::promises::{
+    atomics_towards, capabilities, guarantees, guarantees_on_gpu, signals_towards,
+};
 use crate::gpu::driver::{self, Gpu};
-use crate::ibv::sys::ibv_atomic_cap;
+use crate::gpu::{Direct, DomainGpu};
 use crate::inbox::VerbsInbox;
 use crate::lane::VerbsLane;
-use crate::limits::{BATCH, MESSAGE, NAME, UNREGISTERED};
+use crate::limits::NAME;
 use crate::port::{Port, path};
 use crate::port_state::{PortState, bad_peer_data};
-use crate::region::{VerbsLocalRegion, VerbsRegion, VerbsRemoteRegion};
+use crate::rails::{Candidate, Pairing, Rails};
+use crate::region::{RegisteringNic, VerbsLocalRegion, VerbsRegion, VerbsRemoteRegion};
 use crate::remote_region::{Imported, MOST_REGIONS};
 use crate::responder::Responder;
 use crate::settings::Settings;
 use crate::statistics::Totals;
-use crate::wire::{Address, Key, TargetProperties};
+use crate::wire::{
+    Address, Endpoint, EndpointReplies, EndpointReply, Endpoints, GpuSupport, Key, TargetProperties,
+};
 
-/// One PE's domain on one port.
+/// One of the NICs of a domain.
 #[derive(Debug)]
-pub(crate) struct VerbsDomain {
-    capabilities: Capabilities,
+struct DomainNic {
     gpu: DomainGpu,
-    /// Whether there was ever a lane from or to this PE: else no NIC has written here.
-    used: AtomicBool,
-    numbers: RegionNumbers,
+    /// Made when first needed: PEs that no other PE connects with have none.
     responder: Mutex<Option<Arc<Responder>>>,
     port_state: Arc<PortState>,
 }
 
-/// The level of atomics that change a word. A device's claim that its atomics are the CPU's, too
-/// (`IBV_ATOMIC_GLOB`), is believed if it is `trusted`: of a program, or made by atomics of the bus. Others claim it with
-/// various meanings.
-fn atomic_level(claimed: ibv_atomic_cap::Type, trusted: bool) -> AtomicLevel {
-    match claimed {
-        ibv_atomic_cap::IBV_ATOMIC_NONE => AtomicLevel::None,
-        ibv_atomic_cap::IBV_ATOMIC_GLOB if trusted => AtomicLevel::Cpu,
-        _ => AtomicLevel::Nic,
-    }
-}
-
-/// The capabilities of a device. `gpu`: whether it reaches GPU memory.
-fn capabilities(port_state: &PortState, gpu: bool) -> Capabilities {
-    let (port, in_order) = (&port_state.port, port_state.placement.in_order());
-    let max = u64::from(port.attributes.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
-    let cpu = AtomicLevel::Cpu;
-    // Exclusive against the CPU's is not exclusive against a GPU's on its own memory (M29).
-    let trusted = !gpu && (port.software || port.limits.pci_atomics);
-    let changing = atomic_level(port.limits.atomics, trusted);
-    let limits = |inline| Limits {
-        max,
-        align: 1,
-        unregistered: UNREGISTERED as u64,
-        inline,
-        ordered: port_state.ordered(),
-    };
-    Capabilities {
-        put: limits(UNREGISTERED as u64),
-        get: limits(0),
-        put_signal: match changing {
-            AtomicLevel::None => SignalSupport::None,
-            // Such a device has no fence that holds the signal back.
-            _ if port.software && !in_order => SignalSupport::None,
-            level => SignalSupport::Native(level),
-        },
-        // An aligned word is read and written whole, so as a CPU does it.
-        atomics: AtomicTable::uniform(AtomicLevel::None)
-            .with(AtomicOp::Fetch, Width::W64, cpu)
-            .with(AtomicOp::Set, Width::W64, cpu)
-            .with(AtomicOp::Add, Width::W64, changing)
-            .with(AtomicOp::CompareSwap, Width::W64, changing),
-        memory: if gpu {
-            &[MemoryKind::Host, MemoryKind::Cuda]
-        } else {
-            &[MemoryKind::Host]
-        },
-        depth: Some(port_state.depth),
-        wire_up: WireUp::PerLane,
-        pins: true,
-        batch: BATCH,
-        message: MESSAGE as u32,
-        passive_target: true,
-        moves_in_calls: false,
-    }
-}
-
-/// The order that a reliable connection keeps. `relaxed`: puts may pass each other on the way to memory.
-fn guarantees(relaxed: bool, target: TargetProperties) -> Guarantees {
-    let in_order = target.placement.in_order();
-    Guarantees {
-        put_put: in_order && !relaxed && target.has_strict_keys,
-        // By the strict keys from there on.
-        put_fence_put: in_order && target.has_strict_keys,
-        // An atomic passes no write before it, and the lane itself holds back Set and Fetch, which are a write and a read.
-        // By a relaxed key the end of an atomic is one more write, which may pass others.
-        put_atomic: target.has_strict_keys,
-        // A responder may perform a write before an atomic that was sent before it.
-        atomic_put: false,
-        // By the fence that the lane sets where the hardware would not keep it.
-        atomic_atomic: true,
-        put_message: true,
-        // A target that places out of order may serve a read before a write.
-        put_get: in_order,
-        get_get: in_order,
-        across_lanes: false,
-        completion: Completion::Accepted,
-        gpu_flush: GpuFlush::None,
-    }
-}
-
-/// The guarantees towards GPU memory. The PCIe bus keeps the order of writes to one device only. No order
-/// is promised between a write to the GPU and one to host memory, in either direction; a promise for both
-/// kinds would mean that to the core. A [flush](oxshmem_transport::Op::Flush) reads both.
-fn guarantees_on_gpu(flush: bool, in_order: bool) -> Guarantees {
-    Guarantees {
-        put_get: in_order,
-        get_get: in_order,
-        completion: Completion::Accepted,
-        gpu_flush: if flush {
-            GpuFlush::Target
-        } else {
-            GpuFlush::None
-        },
-        ..Guarantees::NONE
-    }
-}
-
-/// The put-with-signal towards targets with these properties, of a device that offers `signals`; `software`: it has no
-/// fences, by which hardware holds a signal behind its data. Where there is none, the core flushes between the two.
-fn signals_towards(
-    signals: SignalSupport,
-    software: bool,
-    target: TargetProperties,
-) -> SignalSupport {
-    let (in_order, strict) = (target.placement.in_order(), target.has_strict_keys);
-    let held = !software || (in_order && strict);
-    match held && target.has_atomics {
-        true => signals,
-        false => SignalSupport::None,
-    }
-}
-
-/// The atomics of a device that has `own`, towards a target with these properties: a word belongs to the NIC of the PE that
-/// has it, so that NIC must perform them (M29).
-fn atomics_towards(own: AtomicTable, target: TargetProperties) -> AtomicTable {
-    if target.has_atomics {
-        return own;
-    }
-    [AtomicOp::Add, AtomicOp::CompareSwap]
-        .into_iter()
-        .fold(own, |table, op| {
-            table.with(op, Width::W64, AtomicLevel::None)
-        })
-}
-
-impl VerbsDomain {
-    pub(crate) fn new(
-        port: Port,
-        settings: Settings,
-        gpu: Option<&Arc<dyn Gpu>>,
-        job: Job,
-        totals: Arc<Totals>,
-    ) -> Result<VerbsDomain> {
-        let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
-        let gpu = DomainGpu::of(gpu, &port_state);
-        Ok(VerbsDomain {
-            capabilities: capabilities(&port_state, gpu.direct().is_ok()),
-            gpu,
-            used: AtomicBool::new(false),
-            numbers: RegionNumbers::default(),
-            responder: Mutex::default(),
-            port_state,
-        })
-    }
-
-    /// The responder, made when first needed: PEs that no other PE connects with have none.
+impl DomainNic {
     fn responder(&self) -> Result<Arc<Responder>> {
         let mut made = self
             .responder
@@ -194,6 +53,73 @@ impl VerbsDomain {
         let responder = Arc::new(Responder::new(&self.port_state)?);
         *made = Some(Arc::clone(&responder));
         Ok(responder)
+    }
+
+    fn made_responder(&self) -> Option<Arc<Responder>> {
+        let made = self.responder.lock();
+        made.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// One PE's domain on one port, and on further ones for long transfers.
+#[derive(Debug)]
+pub(crate) struct VerbsDomain {
+    capabilities: Capabilities,
+    /// Whether there was ever a lane from or to this PE: else no NIC has written here.
+    used: AtomicBool,
+    numbers: RegionNumbers,
+    /// The first is for all operations.
+    nics: Vec<DomainNic>,
+    rails: Arc<Rails>,
+    port_state: Arc<PortState>,
+}
+
+impl VerbsDomain {
+    pub(crate) fn new(
+        port: Port,
+        settings: Settings,
+        gpu: Option<&Arc<dyn Gpu>>,
+        (job, totals): (Job, Arc<Totals>),
+        candidates: Option<&[Candidate]>,
+    ) -> Result<VerbsDomain> {
+        let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
+        let rails = Arc::new(Rails::open(Arc::clone(&port_state), candidates)?);
+        let nics: Vec<DomainNic> = rails
+            .all()
+            .map(|state| DomainNic {
+                gpu: DomainGpu::of(gpu, state),
+                responder: Mutex::default(),
+                port_state: Arc::clone(state),
+            })
+            .collect();
+        let reaches_gpu = nics.first().is_some_and(|nic| nic.gpu.direct().is_ok());
+        Ok(VerbsDomain {
+            capabilities: capabilities(&rails, reaches_gpu),
+            used: AtomicBool::new(false),
+            numbers: RegionNumbers::default(),
+            nics,
+            rails,
+            port_state,
+        })
+    }
+
+    /// The NIC for all operations.
+    fn first(&self) -> Result<&DomainNic> {
+        self.nics.first().ok_or(Error::Closed { transport: NAME })
+    }
+
+    /// Its access to GPU memory, or the reason why it has none.
+    fn direct(&self) -> Result<&Direct, &str> {
+        match self.nics.first() {
+            Some(nic) => nic.gpu.direct(),
+            None => Err("this PE has no NIC"),
+        }
+    }
+
+    /// The NICs by which memory of a kind is to be registered, by number.
+    fn registering(&self, kind: MemoryKind) -> Vec<Option<RegisteringNic<'_>>> {
+        let of = |nic| registering(nic, kind);
+        self.nics.iter().map(of).collect()
     }
 
     /// The address of a peer that can be reached, or the reason why it cannot.
@@ -208,8 +134,54 @@ impl VerbsDomain {
             return Err(format!("its address is PE {}'s", address.pe));
         }
         let here = self.port_state.addressing().address();
-        path(&here, &address.port, self.port_state.route_needed())?;
+        let Some(first) = address.rails.first() else {
+            return Err("its address names no port".into());
+        };
+        path(&here, &first.port, self.port_state.route_needed())?;
         Ok(address)
+    }
+
+    /// Makes the queue pair that responds to one of a lane's; none if no NIC here reaches its NIC, or the one that does fails
+    /// to. Without `is_first` it is one for long transfers, for which others will do.
+    fn accept_one(
+        &self,
+        pe: Pe,
+        endpoint: Endpoint,
+        is_first: bool,
+        pairing: &mut Pairing<'_>,
+    ) -> Result<Option<EndpointReply>> {
+        if is_first {
+            return self.first()?.responder()?.accept(pe, endpoint).map(Some);
+        }
+        let rail = match endpoint.rail {
+            0 => Ok(0),
+            number => {
+                let route_needed = self.port_state.route_needed();
+                pairing.find(number, &endpoint.port, &endpoint.networks, route_needed)
+            }
+        };
+        let rail = match rail {
+            Ok(rail) => rail,
+            Err(why) => {
+                let number = endpoint.rail;
+                tracing::debug!(%pe, number, %why, "a NIC of a PE is not connected with");
+                return Ok(None);
+            }
+        };
+        let nic = self.nics.get(usize::from(rail));
+        let Some(nic) = nic.filter(|nic| nic.port_state.is_usable()) else {
+            return Ok(None);
+        };
+        let accepted = nic.responder().and_then(|made| made.accept(pe, endpoint));
+        match accepted {
+            Ok(reply) => Ok(Some(reply)),
+            Err(error) if rail == 0 => Err(error),
+            Err(error) => {
+                let port = nic.port_state.port.name();
+                tracing::warn!(%pe, %port, %error, "a NIC is not used with a PE");
+                Ok(None)
+            }
+        }
     }
 
     /// The guarantees towards targets with these properties.
@@ -217,13 +189,25 @@ impl VerbsDomain {
         match kind {
             MemoryKind::Host => Some(guarantees(self.port_state.port.relaxed.host, target)),
             MemoryKind::Cuda => {
-                let direct = self.gpu.direct().ok()?;
+                let direct = self.direct().ok()?;
                 let in_order = target.placement.in_order();
                 Some(guarantees_on_gpu(direct.needs_flush(), in_order))
             }
             _ => None,
         }
     }
+}
+
+/// A NIC as one that registers memory of a kind, if it reaches it.
+fn registering(nic: &DomainNic, kind: MemoryKind) -> Option<RegisteringNic<'_>> {
+    let gpu = match kind {
+        MemoryKind::Cuda => Some(nic.gpu.direct().ok()?),
+        _ => None,
+    };
+    Some(RegisteringNic {
+        domain: &nic.port_state.protection_domain,
+        gpu,
+    })
 }
 
 impl Domain for VerbsDomain {
@@ -273,15 +257,22 @@ impl Domain for VerbsDomain {
                  own for messages",
             );
         }
+        if let Some(rails) = self.rails.explain(&address.rails) {
+            told.push_str("; ");
+            told.push_str(&rails);
+        }
         Some(told)
     }
 
     fn address(&self) -> Vec<u8> {
         let address = Address {
             pe: self.port_state.published.job.me.0,
-            port: self.port_state.addressing().address(),
+            rails: self.rails.addresses(),
             target: self.port_state.target_properties(),
-            gpu: self.gpu.support(),
+            gpu: self
+                .nics
+                .first()
+                .map_or(GpuSupport::None, |nic| nic.gpu.support()),
         };
         address.to_bytes()
     }
@@ -290,7 +281,10 @@ impl Domain for VerbsDomain {
         let reached = match (kind, self.judge(peer)) {
             (_, Err(why)) => Err(why),
             (MemoryKind::Host, Ok(_)) => Ok(()),
-            (MemoryKind::Cuda, Ok(address)) => self.gpu.reaches(&address.gpu),
+            (MemoryKind::Cuda, Ok(address)) => match self.nics.first() {
+                Some(nic) => nic.gpu.reaches(&address.gpu),
+                None => Err("this PE has no NIC".into()),
+            },
             (other, Ok(_)) => Err(format!("{other} memory is not registered with NICs")),
         };
         match reached {
@@ -305,11 +299,11 @@ impl Domain for VerbsDomain {
             kind: memory.kind(),
             why,
         };
-        let gpu = match memory.kind() {
-            MemoryKind::Host => None,
-            MemoryKind::Cuda => Some(self.gpu.direct().map_err(|why| refuse(why.into()))?),
+        match memory.kind() {
+            MemoryKind::Host => {}
+            MemoryKind::Cuda => drop(self.direct().map_err(|why| refuse(why.into()))?),
             other => return Err(refuse(format!("{other} memory is not known to NICs"))),
-        };
+        }
         if id.0 >= MOST_REGIONS {
             return Err(refuse(format!(
                 "region numbers end at {}, this is {}",
@@ -318,13 +312,14 @@ impl Domain for VerbsDomain {
             )));
         }
         let number = self.numbers.claim(NAME, id, memory)?;
-        let (domain, port) = (&self.port_state.protection_domain, &self.port_state.port);
         let me = self.port_state.published.job.me.0;
-        let relaxed = match gpu {
-            None => port.relaxed.host,
-            Some(_) => port.relaxed.gpu,
+        let relaxed = self.port_state.port.relaxed;
+        let relaxed = match memory.kind() {
+            MemoryKind::Host => relaxed.host,
+            _ => relaxed.gpu,
         };
-        let region = VerbsRegion::new(domain, gpu, me, number, memory, relaxed)?;
+        let (nics, keys) = (self.registering(memory.kind()), &self.rails.local_keys);
+        let region = VerbsRegion::new(&nics, keys, me, number, memory, relaxed)?;
         Ok(Box::new(region))
     }
 
@@ -334,23 +329,18 @@ impl Domain for VerbsDomain {
         len: usize,
         written: bool,
     ) -> Result<Box<dyn LocalRegion>> {
-        let gpu = match self.gpu.kind_of(addr) {
-            MemoryKind::Cuda => Some(
-                self.gpu
-                    .direct()
-                    .map_err(|why| driver::refused(why.into()))?,
-            ),
-            _ => None,
-        };
+        let kind = self.first()?.gpu.kind_of(addr);
         let relaxed = self.port_state.port.relaxed;
-        let relaxed = if gpu.is_some() {
-            relaxed.gpu
-        } else {
-            relaxed.host
+        let relaxed = match kind {
+            MemoryKind::Cuda => {
+                self.direct().map_err(|why| driver::refused(why.into()))?;
+                relaxed.gpu
+            }
+            _ => relaxed.host,
         };
-        let domain = &self.port_state.protection_domain;
+        let (nics, keys) = (self.registering(kind), &self.rails.local_keys);
         // SAFETY: the bytes stay mapped while the region lives, as this function's caller promises.
-        let region = unsafe { VerbsLocalRegion::new(domain, gpu, addr, len, written, relaxed) }?;
+        let region = unsafe { VerbsLocalRegion::new(&nics, keys, (addr, len), written, relaxed) }?;
         Ok(Box::new(region))
     }
 
@@ -374,8 +364,9 @@ impl Domain for VerbsDomain {
         }
         let len = usize::try_from(key.len).map_err(|_| bad("it is too long".into()))?;
         let relaxed = self.port_state.port.relaxed;
-        let imported = Imported::new(key, if key.gpu { relaxed.gpu } else { relaxed.host });
-        self.port_state.published.import(peer.pe, region, imported);
+        let relaxed = if key.gpu { relaxed.gpu } else { relaxed.host };
+        let by_rail = Imported::by_rail(&key, relaxed);
+        self.port_state.published.import(peer.pe, region, &by_rail);
         Ok(Arc::new(VerbsRemoteRegion { len }))
     }
 
@@ -384,169 +375,60 @@ impl Domain for VerbsDomain {
             return Err(Error::Closed { transport: NAME });
         }
         self.used.store(true, Ordering::Release);
-        Ok(Box::new(VerbsLane::new(&self.port_state)?))
+        Ok(Box::new(VerbsLane::new(&self.rails)?))
     }
 
     fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         self.port_state.published.check(pe)?;
         self.used.store(true, Ordering::Release);
-        self.responder()?.accept(pe, endpoint)
+        let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
+        let endpoints = Endpoints::from_bytes(endpoint).map_err(bad)?.0;
+        let ours = self.rails.addresses();
+        let mut pairing = Pairing::new(&ours);
+        let replies = endpoints.into_iter().enumerate().map(|(at, endpoint)| {
+            if at == 0 && endpoint.rail != 0 {
+                return Err(bad("its first queue pair is not of its first NIC".into()));
+            }
+            self.accept_one(pe, endpoint, at == 0, &mut pairing)
+        });
+        Ok(EndpointReplies(replies.collect::<Result<_>>()?).to_bytes())
     }
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {
         if self.port_state.published.is_closed() {
             return Err(Error::Closed { transport: NAME });
         }
-        Ok(Box::new(VerbsInbox::new(self.responder()?)?))
+        let responder = self.first()?.responder()?;
+        let further = self.nics.get(1..).unwrap_or_default();
+        let further = further.iter().map(DomainNic::responder);
+        // Without one of these, what its peers leave behind stays until the end.
+        let further = further.filter_map(Result::ok).collect();
+        Ok(Box::new(VerbsInbox::new(responder, further)?))
     }
 
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {
-        match self.gpu.direct() {
-            // Acquire: with the stores where lanes begin, on other threads maybe.
-            Ok(direct) if kind == MemoryKind::Cuda && self.used.load(Ordering::Acquire) => {
-                direct.make_visible()
-            }
-            _ => Ok(()),
+        // Acquire: with the stores where lanes begin, on other threads maybe.
+        if kind != MemoryKind::Cuda || !self.used.load(Ordering::Acquire) {
+            return Ok(());
         }
+        let direct = self.nics.iter().enumerate().filter_map(|(rail, nic)| {
+            let direct = nic.gpu.direct().ok()?;
+            // The driver's flush is for what all NICs wrote, a read for what one did.
+            (rail == 0 || direct.flushes_by_reading() && nic.port_state.is_usable())
+                .then_some(direct)
+        });
+        direct.into_iter().try_for_each(Direct::make_visible)
     }
 
     fn peer_lost(&self, pe: Pe) {
         self.port_state.published.lose(pe);
-        let responder = self
-            .responder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(responder) = &*responder {
-            responder.disconnect_peer(pe);
-        }
+        let responders = self.nics.iter().filter_map(DomainNic::made_responder);
+        responders.for_each(|responder| responder.disconnect_peer(pe));
     }
 
     fn shutdown(&self) {
         self.port_state.published.close();
-        let responder = self
-            .responder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(responder) = &*responder {
-            responder.wake();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::placement::Placement;
-
-    #[test]
-    fn m17_only_targets_that_place_writes_in_order_get_the_promises_that_stand_on_it() {
-        let of = |placement| {
-            let target = TargetProperties {
-                placement,
-                has_strict_keys: true,
-                has_atomics: true,
-            };
-            guarantees(false, target)
-        };
-        let (kept, lost) = (of(Placement::DeviceInOrder), of(Placement::NotAnswered));
-        assert!(kept.put_put && kept.put_get && kept.get_get);
-        assert!(!lost.put_put && !lost.put_get && !lost.get_get && !lost.put_fence_put);
-        // An atomic and a message wait for the writes before them.
-        assert!(lost.put_atomic && lost.put_message);
-        for flush in [false, true] {
-            assert!(guarantees_on_gpu(flush, true).put_get);
-            assert!(!guarantees_on_gpu(flush, false).put_get);
-        }
-    }
-
-    #[test]
-    fn m29_a_claim_that_atomics_are_the_cpus_needs_a_reason() {
-        let glob = ibv_atomic_cap::IBV_ATOMIC_GLOB;
-        assert_eq!(atomic_level(glob, false), AtomicLevel::Nic);
-        assert_eq!(atomic_level(glob, true), AtomicLevel::Cpu);
-        for trusted in [false, true] {
-            let level = |claimed| atomic_level(claimed, trusted);
-            assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_HCA), AtomicLevel::Nic);
-            assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_NONE), AtomicLevel::None);
-        }
-    }
-
-    #[test]
-    fn m29_no_atomic_goes_to_a_nic_without() {
-        let target = |has_atomics| TargetProperties {
-            placement: Placement::Driver,
-            has_strict_keys: true,
-            has_atomics,
-        };
-        let cpu = AtomicLevel::Cpu;
-        let own = AtomicTable::uniform(AtomicLevel::None)
-            .with(AtomicOp::Fetch, Width::W64, cpu)
-            .with(AtomicOp::Set, Width::W64, cpu)
-            .with(AtomicOp::Add, Width::W64, AtomicLevel::Nic)
-            .with(AtomicOp::CompareSwap, Width::W64, AtomicLevel::Nic);
-        assert_eq!(atomics_towards(own, target(true)), own);
-        let left = atomics_towards(own, target(false));
-        for op in AtomicOp::ALL {
-            // A read and a write are no atomics of the NIC.
-            let level = match op {
-                AtomicOp::Fetch | AtomicOp::Set => cpu,
-                _ => AtomicLevel::None,
-            };
-            assert_eq!(left.level(op, Width::W64), level, "{op}");
-        }
-        for level in [AtomicLevel::Nic, cpu] {
-            let signals = SignalSupport::Native(level);
-            assert_eq!(signals_towards(signals, false, target(true)), signals);
-            let towards = signals_towards(signals, false, target(false));
-            assert_eq!(towards, SignalSupport::None);
-        }
-    }
-
-    #[test]
-    fn m17_writes_that_pass_each_other_on_the_bus_are_promised_no_order() {
-        let of = |relaxed, has_strict_keys| {
-            let target = TargetProperties {
-                placement: Placement::Driver,
-                has_strict_keys,
-                has_atomics: true,
-            };
-            guarantees(relaxed, target)
-        };
-        assert!(of(false, true).put_put && of(false, true).put_atomic);
-        // Atomics have keys of their own.
-        assert!(!of(true, true).put_put && of(true, true).put_atomic);
-        // And so have puts after a fence.
-        assert!(of(true, true).put_fence_put);
-        for relaxed in [false, true] {
-            let only = of(relaxed, false);
-            assert!(!only.put_put && !only.put_atomic && !only.put_fence_put);
-            // A read passes no write there, and completions follow what they complete.
-            assert!(only.put_get && only.put_message);
-        }
-    }
-
-    #[test]
-    fn m22_signals_are_offered_where_both_ends_hold_them_behind_their_data() {
-        let target = |placement, has_strict_keys, has_atomics| TargetProperties {
-            placement,
-            has_strict_keys,
-            has_atomics,
-        };
-        let native = SignalSupport::Native(AtomicLevel::Nic);
-        let (keeps, reorders) = (Placement::Driver, Placement::DeviceOutOfOrder);
-        for (target, by_software, by_hardware) in [
-            (target(keeps, true, true), true, true),
-            (target(keeps, false, true), false, true),
-            (target(reorders, true, true), false, true),
-            // Without atomics there is no word for the barrier.
-            (target(reorders, true, false), false, false),
-        ] {
-            for (software, offered) in [(true, by_software), (false, by_hardware)] {
-                let towards = signals_towards(native, software, target);
-                assert_eq!(towards == native, offered, "{software} {target:?}");
-                let none = signals_towards(SignalSupport::None, software, target);
-                assert_eq!(none, SignalSupport::None);
-            }
-        }
+        let responders = self.nics.iter().filter_map(DomainNic::made_responder);
+        responders.for_each(|responder| responder.wake());
     }
 }

@@ -16,8 +16,12 @@ pub(crate) struct DomainState {
     pub(crate) failed: Option<Arc<str>>,
     /// By PE.
     pub(crate) lost: Vec<bool>,
-    /// By PE.
+    /// By PE, as its first NIC knows them.
     pub(crate) imported: Vec<Regions>,
+    /// By PE, as each of its further NICs knows them.
+    pub(crate) further: Vec<Vec<Regions>>,
+    /// The further NICs of this PE that have failed, as a set of bits by their numbers.
+    pub(crate) failed_rails: u8,
 }
 
 impl DomainState {
@@ -27,6 +31,8 @@ impl DomainState {
             failed: None,
             lost: vec![false; size as usize],
             imported: vec![Regions::from(Vec::new()); size as usize],
+            further: vec![Vec::new(); size as usize],
+            failed_rails: 0,
         }
     }
 
@@ -91,19 +97,39 @@ impl PublishedState {
         self.state.read(|state| state.closed)
     }
 
-    /// Makes a region known to all lanes. Its number is below [`MOST_REGIONS`], its PE in the job.
-    pub(crate) fn import(&self, pe: Pe, region: RegionId, imported: Imported) {
+    /// Makes a region known to all lanes, as each NIC of its PE knows it. Its number is below
+    /// [`MOST_REGIONS`](crate::remote_region::MOST_REGIONS), its PE in the job.
+    pub(crate) fn import(&self, pe: Pe, region: RegionId, by_rail: &[Option<Imported>]) {
         self.state.change(|state| {
-            if let Some(regions) = state.imported.get_mut(pe.index()) {
-                let mut table = regions.to_vec();
-                let at = region.0 as usize;
-                table.resize(table.len().max(at + 1), None);
-                if let Some(entry) = table.get_mut(at) {
-                    *entry = Some(imported);
-                }
-                *regions = table.into();
+            let first = state.imported.get_mut(pe.index());
+            let (Some(first), Some(further)) = (first, state.further.get_mut(pe.index())) else {
+                return;
+            };
+            let known = further.len().max(by_rail.len().saturating_sub(1));
+            further.resize_with(known, || Regions::from(Vec::new()));
+            let tables = std::iter::once(first).chain(further);
+            let all = by_rail.iter().copied().chain(std::iter::repeat(None));
+            for (table, imported) in tables.zip(all) {
+                enter(table, region, imported);
             }
         });
+    }
+
+    /// Marks one of this PE's further NICs as failed: transfers take the others. Gives whether it was not.
+    pub(crate) fn fail_rail(&self, rail: u8) -> bool {
+        let bit = 1u8.checked_shl(u32::from(rail)).unwrap_or(0);
+        let mut is_new = false;
+        self.state.change(|state| {
+            is_new = state.failed_rails & bit == 0;
+            state.failed_rails |= bit;
+        });
+        is_new
+    }
+
+    /// Whether one of this PE's further NICs has failed.
+    pub(crate) fn has_rail_failed(&self, rail: u8) -> bool {
+        let failed = self.state.read(|state| state.failed_rails);
+        failed.checked_shr(u32::from(rail)).unwrap_or(0) & 1 == 1
     }
 
     /// Marks a PE as lost.
@@ -127,13 +153,24 @@ impl PublishedState {
     }
 }
 
+/// Enters a region in a table, or takes it out.
+fn enter(regions: &mut Regions, region: RegionId, imported: Option<Imported>) {
+    let mut table = regions.to_vec();
+    let at = region.0 as usize;
+    table.resize(table.len().max(at + 1), None);
+    if let Some(entry) = table.get_mut(at) {
+        *entry = imported;
+    }
+    *regions = table.into();
+}
+
 #[cfg(test)]
 mod tests {
     use oxshmem_transport::{HostId, Remote};
 
     use super::*;
     use crate::remote_region::find;
-    use crate::wire::Key;
+    use crate::wire::{Key, RailKeys};
 
     fn published() -> PublishedState {
         PublishedState::new(Job {
@@ -143,28 +180,30 @@ mod tests {
         })
     }
 
-    fn region(base: u64, len: u64) -> Imported {
-        let (relaxed, strict) = (5, 6);
+    fn region(base: u64, len: u64) -> Vec<Option<Imported>> {
+        let keys = RailKeys {
+            relaxed: 5,
+            strict: 6,
+        };
         let key = Key {
             pe: 1,
             region: 3,
             base,
             len,
-            relaxed,
-            strict,
+            rails: vec![Some(keys)],
             gpu: false,
         };
-        Imported::new(key, true)
+        Imported::by_rail(&key, true)
     }
 
     #[test]
     fn a_region_imported_again_has_the_newer_key() {
         let published = published();
         let before = published.generation();
-        published.import(Pe(1), RegionId(3), region(0x1000, 64));
+        published.import(Pe(1), RegionId(3), &region(0x1000, 64));
         assert_ne!(published.generation(), before);
         let before = published.generation();
-        published.import(Pe(1), RegionId(3), region(0x8000, 128));
+        published.import(Pe(1), RegionId(3), &region(0x8000, 128));
         assert_ne!(published.generation(), before, "lanes must look again");
         let (_, state) = published.copy();
         let at = Remote {
@@ -173,6 +212,42 @@ mod tests {
         };
         let found = find(&state.imported[1], Pe(1), at, 8).unwrap();
         assert_eq!(found.addr, 0x8078);
+    }
+
+    #[test]
+    fn each_nic_of_a_peer_knows_the_regions_that_are_registered_there() {
+        let published = published();
+        let [one] = region(0x1000, 64)[..] else {
+            panic!("one NIC");
+        };
+        published.import(Pe(1), RegionId(0), &[one]);
+        published.import(Pe(1), RegionId(1), &[one, None, one]);
+        let (_, state) = published.copy();
+        let at = |region| Remote {
+            region: RegionId(region),
+            offset: 0,
+        };
+        let known =
+            |rail: usize, region| find(&state.further[1][rail - 1], Pe(1), at(region), 8).is_ok();
+        assert!(find(&state.imported[1], Pe(1), at(1), 8).is_ok());
+        assert_eq!(state.further[1].len(), 2);
+        assert!(!known(1, 0) && !known(2, 0) && !known(1, 1) && known(2, 1));
+        // A later region of the same number is registered at the first NIC alone.
+        published.import(Pe(1), RegionId(1), &[one]);
+        let (_, state) = published.copy();
+        assert!(find(&state.further[1][1], Pe(1), at(1), 8).is_err());
+    }
+
+    #[test]
+    fn a_further_nic_that_failed_is_told_to_lanes_and_concerns_no_pe() {
+        let published = published();
+        let before = published.generation();
+        assert!(published.fail_rail(2));
+        assert_ne!(published.generation(), before, "lanes must look again");
+        assert!(!published.fail_rail(2));
+        let failed = |rail| published.has_rail_failed(rail);
+        assert!(failed(2) && !failed(1) && !failed(0));
+        assert!(published.check(Pe(1)).is_ok());
     }
 
     #[test]

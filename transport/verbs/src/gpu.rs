@@ -162,6 +162,11 @@ impl Direct {
         !matches!(self.visible, Visibility::Always)
     }
 
+    /// Whether a read by this NIC is what makes its writes visible.
+    pub(crate) fn flushes_by_reading(&self) -> bool {
+        matches!(self.visible, Visibility::ByReading(_))
+    }
+
     /// Registers memory of the GPU.
     ///
     /// # Safety

@@ -17,6 +17,9 @@ use crate::port_state::EVENTS;
 use crate::remote_region::{RemoteAddress, find_aligned};
 use crate::responder::{BATCH, Message, ReplyWords, Responder, ResponderQueuePair, UnusedBuffer};
 
+/// Calls of `drain` between two looks at the further NICs.
+const FURTHER_CALLS: u32 = 256;
+
 /// The write of a reply: its words, and their address, which was checked.
 type ReplyWrite = (RemoteAddress, ReplyWords);
 
@@ -57,10 +60,15 @@ pub(crate) struct VerbsInbox {
     /// Buffers of messages served, to be posted again.
     unused: Vec<UnusedBuffer>,
     responder: Arc<Responder>,
+    /// Those of further NICs, which get no messages but the ends of lanes.
+    further: Vec<Arc<Responder>>,
 }
 
 impl VerbsInbox {
-    pub(crate) fn new(responder: Arc<Responder>) -> Result<VerbsInbox> {
+    pub(crate) fn new(
+        responder: Arc<Responder>,
+        further: Vec<Arc<Responder>>,
+    ) -> Result<VerbsInbox> {
         responder.claim_inbox()?;
         let (generation, state) = responder.port_state.published.copy();
         // The last inbox may have left replies in flight.
@@ -86,6 +94,7 @@ impl VerbsInbox {
             received: VecDeque::with_capacity(BATCH),
             unused: Vec::with_capacity(BATCH),
             responder,
+            further,
         })
     }
 
@@ -207,11 +216,27 @@ impl VerbsInbox {
         Ok(())
     }
 
+    /// Handles what has come to the further NICs: the ends of lanes, and events of the devices.
+    fn serve_further(&self) {
+        for responder in &self.further {
+            responder.port_state.events();
+            if let Err(error) = responder.poll() {
+                let port = responder.port_state.port.name();
+                responder.port_state.fail(&format!("{port}: {error}"));
+            }
+        }
+    }
+
     fn drain_some(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         self.refresh()?;
         self.send_pending()?;
         self.receive()?;
+        let has_received = !self.received.is_empty();
         let taken = self.handle(handler);
+        // A lane that has ended has ended at all NICs.
+        if has_received || self.calls.is_multiple_of(FURTHER_CALLS) {
+            self.serve_further();
+        }
         // With one doorbell for all that were handled.
         self.responder.post_buffers(&mut self.unused);
         Ok(taken)

@@ -23,6 +23,7 @@
 
 pub(crate) mod batch;
 mod bounce_pool;
+mod completions;
 mod connection;
 mod disconnect;
 mod interruption;
@@ -30,6 +31,7 @@ mod kept;
 mod long_operations;
 mod long_post;
 mod lost_queue;
+mod nics;
 mod put_keys;
 pub(crate) mod request_id;
 mod requester;
@@ -50,13 +52,15 @@ use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 use self::batch::{Batch, LONGEST};
 use self::bounce_pool::BouncePool;
 use self::connection::{Connection, ConnectionState};
-use self::request_id::{MOST_PES, RequestId};
+use self::nics::{CompletionRoom, Flushed, LaneNic};
+use self::request_id::MOST_PES;
+use self::requester::Making;
 use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
-use crate::completion_error::{CompletionError, LocalPort};
-use crate::ibv::sys::ibv_wc_status;
-use crate::ibv::{Completion, CompletionQueue};
+use crate::completion_error::CompletionError;
+use crate::ibv::Completion;
 use crate::limits::NAME;
 use crate::port_state::{EVENTS, PortState, requests};
+use crate::rails::Rails;
 use crate::remote_region::BoxedError;
 use crate::statistics::Counts;
 
@@ -81,11 +85,12 @@ pub(crate) struct VerbsLane {
     pool: BouncePool,
     batch: Batch,
     completions: [Completion; POLL],
-    completion_queue: Arc<CompletionQueue>,
-    /// Free entries of the completion queue, beside those of outstanding requests.
-    cq_credits: u32,
-    /// Completions of destroyed queue pairs that the completion queue may still hold.
-    flushed_cqes: u32,
+    /// At the first NIC.
+    room: CompletionRoom,
+    /// Of the others, those that can be used.
+    further: Vec<LaneNic>,
+    /// Whether completions of destroyed queue pairs may come.
+    has_flushed: bool,
     /// Operations in flight towards one PE at most.
     depth: u32,
     /// Requests in flight towards one PE at most.
@@ -115,6 +120,8 @@ pub(crate) struct VerbsLane {
     generation: u64,
     closed: bool,
     counts: Arc<CachePadded<Counts>>,
+    rails: Arc<Rails>,
+    /// That of the first NIC.
     port_state: Arc<PortState>,
 }
 
@@ -123,7 +130,8 @@ pub(crate) struct VerbsLane {
 unsafe impl Send for VerbsLane {}
 
 impl VerbsLane {
-    pub(crate) fn new(port_state: &Arc<PortState>) -> Result<VerbsLane> {
+    pub(crate) fn new(rails: &Arc<Rails>) -> Result<VerbsLane> {
+        let port_state = &rails.primary;
         let port = &port_state.port;
         let depth = port_state.depth;
         let max_requests = requests(depth);
@@ -134,18 +142,37 @@ impl VerbsLane {
                 what: format!("a job of {size} PEs: a lane has room for {MOST_PES}"),
             });
         }
-        let requests = max_requests * (1 + port_state.bulk_queues());
-        let entries = (requests * size.min(4)).min(port.limits.completions);
-        let completion_queue = CompletionQueue::new(&port.context, entries, None)?;
-        let domain = &port_state.protection_domain;
+        let entries = |state: &PortState| {
+            let requests = max_requests * rails.queues_at(state.rail);
+            (requests * size.min(4)).min(state.port.limits.completions)
+        };
+        let mut pool = BouncePool::new(&port_state.protection_domain, port_state.settings.bounce)?;
+        let mut further = Vec::new();
+        for state in rails.further.iter().filter(|state| state.is_usable()) {
+            let room = CompletionRoom::new(&state.port.context, entries(state));
+            let room = room.and_then(|room| {
+                pool.register(state.rail, &state.protection_domain)?;
+                Ok(room)
+            });
+            match room {
+                Ok(room) => further.push(LaneNic {
+                    room,
+                    port_state: Arc::clone(state),
+                }),
+                Err(error) => {
+                    let port = state.port.name();
+                    tracing::warn!(%port, %error, "a lane does without one of the NICs");
+                }
+            }
+        }
         let mut lane = VerbsLane {
             connections: (0..size).map(|_| Connection::new()).collect(),
-            pool: BouncePool::new(domain, port_state.settings.bounce)?,
+            pool,
             batch: Batch::new(),
             completions: [Completion::none(); POLL],
-            cq_credits: completion_queue.capacity(),
-            completion_queue: Arc::new(completion_queue),
-            flushed_cqes: 0,
+            room: CompletionRoom::new(&port.context, entries(port_state))?,
+            further,
+            has_flushed: false,
             depth,
             max_requests,
             window: if port.software { WINDOW } else { u64::MAX },
@@ -158,11 +185,12 @@ impl VerbsLane {
             calls: 0,
             is_blocked: false,
             due: Vec::new(),
-            stripe: port_state.ordered().saturating_add(1),
+            stripe: rails.ordered().saturating_add(1),
             errors: VecDeque::new(),
             generation: 0,
             closed: false,
             counts: port_state.totals.enter(),
+            rails: Arc::clone(rails),
             port_state: Arc::clone(port_state),
         };
         lane.refresh();
@@ -175,18 +203,24 @@ impl VerbsLane {
         let (generation, state) = self.port_state.published.copy();
         self.generation = generation;
         self.closed = state.closed;
-        let known = state.imported.into_iter().zip(state.lost);
-        for (connection, (regions, lost)) in self.connections.iter_mut().zip(known) {
-            connection.regions = regions;
+        let known = state.imported.into_iter().zip(state.further);
+        let known = known.zip(state.lost);
+        let mut flushed = Flushed::default();
+        for (connection, ((regions, further), lost)) in self.connections.iter_mut().zip(known) {
+            (connection.regions, connection.further) = (regions, further);
             if lost {
-                self.flushed_cqes += connection.fail(CompletionError::Lost, &mut self.pool);
+                flushed += connection.fail(CompletionError::Lost, &mut self.pool);
                 connection.state = ConnectionState::Failed(CompletionError::Lost);
             }
+        }
+        self.note_flushed(flushed);
+        if state.failed_rails != 0 {
+            self.lose_nics(state.failed_rails);
         }
         if let Some(why) = state.failed {
             self.fail_all(&why);
         }
-        if self.flushed_cqes > 0 {
+        if self.has_flushed {
             self.reclaim_flushed_cqes();
         }
     }
@@ -204,8 +238,7 @@ impl VerbsLane {
         self.port_state.published.check(pe)
     }
 
-    /// Enlarges the completion queue for one more connection, if the device can. Where it cannot,
-    /// connections share the entries that there are.
+    /// Enlarges the completion queues for one more connection, if the devices can.
     fn reserve_completions(&mut self) {
         let used = |connection: &&Connection| {
             matches!(
@@ -214,128 +247,13 @@ impl VerbsLane {
             )
         };
         let count = self.connections.iter().filter(used).count() as u32 + 1;
-        let queues = 1 + self.port_state.bulk_queues();
-        let wanted = count.saturating_mul(self.max_requests * queues);
+        let requests = |rail| count.saturating_mul(self.max_requests * self.rails.queues_at(rail));
         let limit = self.port_state.port.limits.completions;
-        let before = self.completion_queue.capacity();
-        if wanted <= before || before >= limit {
-            return;
+        self.room.reserve(requests(0), limit);
+        for nic in &mut self.further {
+            let limit = nic.port_state.port.limits.completions;
+            nic.room.reserve(requests(nic.port_state.rail), limit);
         }
-        let entries = wanted.next_power_of_two().min(limit);
-        match self.completion_queue.resize(entries) {
-            Ok(()) => self.cq_credits += self.completion_queue.capacity().saturating_sub(before),
-            Err(error) => tracing::debug!(%error, "connections share their completion queue"),
-        }
-    }
-
-    /// Takes up to [`POLL`] completions; gives their number.
-    #[inline]
-    fn poll(&mut self) -> Result<usize> {
-        let count = self.completion_queue.poll(&mut self.completions)?;
-        self.counts.polled(count as u64);
-        for at in 0..count {
-            let completion = self.completions[at];
-            let id = RequestId::from_u64(completion.id());
-            let Some(connection) = self.connections.get_mut(id.pe.index()) else {
-                continue;
-            };
-            if !completion.succeeded() {
-                self.failed_completion(id, &completion);
-                continue;
-            }
-            self.cq_credits += match id.queue {
-                0 => connection.retire(id.number, &mut self.pool),
-                queue => connection.retire_bulk(queue, id.number, &mut self.pool),
-            };
-            if connection.has_due_signals() {
-                self.note_due(id.pe);
-            }
-        }
-        Ok(count)
-    }
-
-    /// Ends a connection by the completion of a request that failed.
-    #[cold]
-    fn failed_completion(&mut self, id: RequestId, completion: &Completion) {
-        let pe = id.pe;
-        let connection = self.connections.get_mut(pe.index());
-        let Some(ConnectionState::Connected(queues)) = connection.map(|known| &mut known.state)
-        else {
-            return;
-        };
-        let was_ever_acked = queues.primary.was_ever_acked();
-        let Some(queue) = queues.get_mut(id.queue) else {
-            return;
-        };
-        // The device's events first: they may say that the port is down.
-        self.port_state.events();
-        let local = LocalPort {
-            name: &self.port_state.port.name(),
-            route: &queue.description,
-            ever_acked: was_ever_acked || queue.ever_acked,
-            is_down: self.port_state.is_down(),
-        };
-        let cause = CompletionError::of(completion, &local);
-        let goes_on = is_silence(completion)
-            && match id.queue {
-                0 => self.interrupt(pe, id.number, &cause),
-                _ => self.lose_bulk(id, &cause),
-            };
-        if !goes_on {
-            self.fail(pe, cause);
-        }
-    }
-
-    /// Ends a connection that has failed. `progress` gives the error.
-    #[cold]
-    fn fail(&mut self, pe: Pe, cause: CompletionError) {
-        let error = cause.error(pe);
-        let connection = self.connections.get(pe.index());
-        match connection.map_or(0, Connection::in_doubt) {
-            0 => tracing::warn!(%pe, status = %error, "a connection failed"),
-            in_doubt => {
-                tracing::warn!(%pe, status = %error, in_doubt, "a connection failed: puts, atomics or messages \
-                 may have been performed or not, so that it is not made again")
-            }
-        }
-        self.errors.push_back(error);
-        if let Some(connection) = self.connections.get_mut(pe.index()) {
-            self.flushed_cqes += connection.fail(cause, &mut self.pool);
-        }
-    }
-
-    /// Ends all connections, when the device has failed.
-    #[cold]
-    fn fail_all(&mut self, why: &str) {
-        for at in 0..self.connections.len() {
-            let cause = CompletionError::Failed(why.to_owned());
-            match self.connections[at].state {
-                ConnectionState::Created(_) | ConnectionState::Connected(_) => {
-                    self.fail(Pe(at as u32), cause);
-                }
-                ConnectionState::Unused => {
-                    self.flushed_cqes += self.connections[at].fail(cause, &mut self.pool);
-                }
-                ConnectionState::Failed(_) => {}
-            }
-        }
-    }
-
-    /// Empties the completion queue. It holds nothing of a destroyed queue pair then, and the credits of
-    /// those completions are free again.
-    #[cold]
-    fn reclaim_flushed_cqes(&mut self) {
-        loop {
-            match self.poll() {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    self.errors.push_back(error);
-                    return;
-                }
-            }
-        }
-        self.cq_credits += std::mem::take(&mut self.flushed_cqes);
     }
 
     /// Posts the batch. If that fails, so does the connection.
@@ -380,7 +298,8 @@ impl VerbsLane {
         let cause = CompletionError::Failed(format!("ibv_post_send on {port}: {source}"));
         let error = cause.error(pe);
         if let Some(connection) = self.connections.get_mut(pe.index()) {
-            self.flushed_cqes += connection.fail(cause, &mut self.pool);
+            let flushed = connection.fail(cause, &mut self.pool);
+            self.note_flushed(flushed);
         }
         self.reclaim_flushed_cqes();
         Box::new(error)
@@ -394,14 +313,6 @@ impl VerbsLane {
     }
 }
 
-/// Whether a completion says that its peer did not answer.
-fn is_silence(completion: &Completion) -> bool {
-    matches!(
-        completion.status(),
-        ibv_wc_status::IBV_WC_RETRY_EXC_ERR | ibv_wc_status::IBV_WC_RESP_TIMEOUT_ERR
-    )
-}
-
 impl Lane for VerbsLane {
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
         self.check(pe)?;
@@ -409,13 +320,15 @@ impl Lane for VerbsLane {
         if connection.is_some_and(|c| matches!(c.state, ConnectionState::Unused)) {
             self.reserve_completions();
         }
+        let making = Making {
+            rails: &self.rails,
+            pe,
+            first: &self.room,
+            further: &self.further,
+            capacity: self.max_requests,
+        };
         match self.connections.get_mut(pe.index()) {
-            Some(connection) => connection.endpoint(
-                &self.port_state,
-                pe,
-                &self.completion_queue,
-                self.max_requests,
-            ),
+            Some(connection) => connection.endpoint(&making),
             None => Ok(Vec::new()),
         }
     }
@@ -431,7 +344,7 @@ impl Lane for VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return Ok(());
         };
-        connection.connect(&self.port_state, pe, endpoint)?;
+        connection.connect(&self.rails, pe, endpoint)?;
         if is_again { self.resume(pe) } else { Ok(()) }
     }
 
@@ -470,11 +383,11 @@ impl Lane for VerbsLane {
             let requester = &mut queues.primary;
             let counters = connection.counters;
             let in_flight = counters.posted - counters.completed + staged as u64;
-            let free = requester.send_queue.free().min(self.cq_credits);
+            let free = requester.send_queue.free().min(self.room.credits);
             let long = requester.send_queue.bytes() >= self.window;
             if in_flight >= u64::from(self.depth) || free < MAX_REQUESTS as u32 || long {
                 // Unsignaled requests towards others may hold the missing credits.
-                self.is_blocked |= self.cq_credits < MAX_REQUESTS as u32;
+                self.is_blocked |= self.room.credits < MAX_REQUESTS as u32;
                 stop = Some(None);
                 break;
             }
@@ -504,7 +417,7 @@ impl Lane for VerbsLane {
             // SAFETY: the operation's local memory is valid, as this function's caller promises.
             let built = unsafe { builder.build(op) };
             wants_completion = builder.wants_completion;
-            self.cq_credits -= requester.send_queue.outstanding() - before;
+            self.room.credits -= requester.send_queue.outstanding() - before;
             match built {
                 Ok(()) => staged += 1,
                 Err(Blocked::NoBlock | Blocked::Unfenced) => {
@@ -546,8 +459,11 @@ impl Lane for VerbsLane {
         if self.calls.is_multiple_of(EVENTS) && !self.port_state.inbox_taken.load(Relaxed) {
             self.port_state.events();
         }
+        if self.calls.is_multiple_of(EVENTS) {
+            self.further.iter().for_each(|nic| nic.port_state.events());
+        }
         let count = self.poll()?;
-        if self.flushed_cqes > 0 {
+        if self.has_flushed {
             self.reclaim_flushed_cqes();
         }
         if !self.due.is_empty() {

@@ -45,6 +45,14 @@
 //! written by, all in one round trip, and a signal is posted when its data is placed. All else takes the primary queue
 //! pair, with the order that it has alone.
 //!
+//! # Several NICs
+//!
+//! A domain may have further NICs beside the one that it is opened on (`OXSHMEM_VERBS_RAILS`), its *rails*. Each has bulk
+//! queue pairs to every PE that it reaches, and the region's keys have one pair for each. All but the parts of long transfers
+//! goes by the first NIC at both ends. The responder's domain chooses its NIC for each of a lane's: one that has a network in
+//! common with it, of the same number if it can be; a NIC that reaches none is left out towards that PE. Data that arrived by
+//! any of them is made visible to a GPU together.
+//!
 //! # Words
 //!
 //! The device reads and writes an aligned word of 8 bytes whole. NICs do so. Linux'
@@ -63,7 +71,8 @@
 //! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pairs are destroyed, after which they
 //! access no memory, and the lane's other connections go on. A failure of the device itself ends them all, with the
 //! event's name. A *bulk* queue pair whose peer is silent ends no connection, while the primary one works: the others carry
-//! out the parts that it had outstanding.
+//! out the parts that it had outstanding. So does one of a further NIC that fails, by an event of its device or
+//! without: its parts are repeated when no packet of it can be on its way any more.
 
 #![cfg(feature = "rdma")]
 
@@ -83,10 +92,12 @@ mod inbox;
 mod interfaces;
 mod lane;
 mod limits;
+mod local_keys;
 mod networks;
 mod placement;
 mod port;
 mod port_state;
+mod rails;
 mod region;
 mod registration;
 mod remote_region;
@@ -98,12 +109,12 @@ mod wire;
 
 use std::sync::Arc;
 
-use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
+use oxshmem_transport::{Device, Domain, Error, Further, Job, Result, Transport};
 
 pub use self::address_range::AddressRange;
 use self::limits::NAME;
 pub use self::limits::{MESSAGE, UNREGISTERED};
-pub use self::settings::{Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES};
+pub use self::settings::{Choice, GpuDirect, Partition, Rails, Settings, SettingsError, VARIABLES};
 pub use self::statistics::Statistics;
 
 /// The verbs transport.
@@ -161,6 +172,19 @@ impl Verbs {
         self.totals.sum()
     }
 
+    fn domain(
+        &self,
+        device: &Device,
+        candidates: Option<&[rails::Candidate]>,
+        job: &Job,
+    ) -> Result<domain::VerbsDomain> {
+        let settings = self.sound()?;
+        let port = port::Port::open(&device.name, settings)?;
+        let totals = Arc::clone(&self.totals);
+        let (settings, gpu) = (settings.clone(), self.gpu.as_ref());
+        domain::VerbsDomain::new(port, settings, gpu, (job.clone(), totals), candidates)
+    }
+
     fn sound(&self) -> Result<&Settings> {
         self.settings().map_err(|error| Error::Unavailable {
             transport: NAME,
@@ -182,12 +206,23 @@ unsafe impl Transport for Verbs {
     }
 
     fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
-        let settings = self.sound()?;
-        let port = port::Port::open(&device.name, settings)?;
-        let (settings, totals) = (settings.clone(), Arc::clone(&self.totals));
-        let gpu = self.gpu.as_ref();
-        let domain = domain::VerbsDomain::new(port, settings, gpu, job.clone(), totals)?;
-        Ok(Arc::new(domain))
+        Ok(Arc::new(self.domain(device, None, job)?))
+    }
+
+    fn open_with(
+        &self,
+        device: &Device,
+        further: &[Further<'_>],
+        job: &Job,
+    ) -> Result<Arc<dyn Domain>> {
+        let candidates: Vec<rails::Candidate> = further
+            .iter()
+            .map(|further| rails::Candidate {
+                name: further.device.name.clone(),
+                is_spare: further.is_spare,
+            })
+            .collect();
+        Ok(Arc::new(self.domain(device, Some(&candidates), job)?))
     }
 
     fn network_setting(&self) -> Option<&'static str> {

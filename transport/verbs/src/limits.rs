@@ -11,3 +11,6 @@ pub(crate) const BATCH: u32 = 16;
 
 /// The longest message, in bytes.
 pub const MESSAGE: usize = 64;
+
+/// The most NICs that one PE uses.
+pub(crate) const MOST_RAILS: usize = 8;

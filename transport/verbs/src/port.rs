@@ -200,7 +200,7 @@ impl Port {
     }
 
     /// In Gb/s.
-    fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         let lanes = match self.attributes.width {
             1 => 1.0,
             2 => 4.0,
@@ -219,6 +219,13 @@ impl Port {
         } else {
             networks::infiniband(&gids, self.partition_key)
         }
+    }
+
+    /// The networks that it is in for certain, by name.
+    pub(crate) fn certain_networks(&self, settings: &Settings) -> Vec<String> {
+        let networks = self.networks(&Interfaces::read(), settings);
+        let certain = networks.into_iter().filter(|network| !network.uncertain);
+        certain.map(|network| network.name).collect()
     }
 
     fn describe(&self, networks: Vec<Network>) -> Device {

@@ -21,7 +21,7 @@ use crate::placement::{self, Placement};
 use crate::port::{Path, Port, path};
 use crate::settings::Settings;
 use crate::statistics::Totals;
-use crate::wire::TargetProperties;
+use crate::wire::{MOST_NETWORKS, RailAddress, TargetProperties};
 
 /// Requests of one operation: the head of a put, the rest, a signal.
 pub(crate) const REQUESTS_PER_OPERATION: u32 = 3;
@@ -48,10 +48,14 @@ const WARNING_PERIOD: Duration = Duration::from_secs(60);
 /// share.
 #[derive(Debug)]
 pub(crate) struct PortState {
+    /// Its number among the NICs of this PE.
+    pub(crate) rail: u8,
+    /// The networks that it is in for certain.
+    pub(crate) networks: Vec<String>,
     pub(crate) port: Port,
     pub(crate) protection_domain: Arc<ProtectionDomain>,
     pub(crate) settings: Settings,
-    pub(crate) published: PublishedState,
+    pub(crate) published: Arc<PublishedState>,
     pub(crate) totals: Arc<Totals>,
     /// The order in which this device places writes that arrive.
     pub(crate) placement: Placement,
@@ -78,9 +82,30 @@ impl PortState {
         job: Job,
         totals: Arc<Totals>,
     ) -> Result<PortState> {
+        let published = Arc::new(PublishedState::new(job));
+        PortState::of_rail(0, port, settings, published, totals)
+    }
+
+    /// One of this PE's NICs after the first.
+    pub(crate) fn further(&self, rail: u8, port: Port) -> Result<PortState> {
+        let (published, totals) = (Arc::clone(&self.published), Arc::clone(&self.totals));
+        PortState::of_rail(rail, port, self.settings.clone(), published, totals)
+    }
+
+    fn of_rail(
+        rail: u8,
+        port: Port,
+        settings: Settings,
+        published: Arc<PublishedState>,
+        totals: Arc<Totals>,
+    ) -> Result<PortState> {
         let protection_domain = protection_domain(&port)?;
         let start = RandomState::new().build_hasher().finish();
+        let mut networks = port.certain_networks(&settings);
+        networks.truncate(MOST_NETWORKS);
         let mut port_state = PortState {
+            rail,
+            networks,
             placement: Placement::NotAnswered,
             depth: 0,
             protection_domain,
@@ -88,7 +113,7 @@ impl PortState {
             addressing: RwLock::new(Arc::new(port.addressing())),
             port,
             settings,
-            published: PublishedState::new(job),
+            published,
             totals,
             nonce: AtomicU64::new(start),
             failed_pairs: SegQueue::new(),
@@ -183,19 +208,12 @@ impl PortState {
         Ok(pair)
     }
 
-    /// The number of queue pairs that a connection has for long transfers beside its primary one.
-    pub(crate) fn bulk_queues(&self) -> u32 {
-        match self.settings.queue_pairs {
-            1 => 0,
-            many => many,
-        }
-    }
-
-    /// Up to this size operations keep their order.
-    pub(crate) fn ordered(&self) -> u64 {
-        match self.bulk_queues() {
-            0 => u64::MAX,
-            _ => self.settings.stripe - 1,
+    /// The address of this NIC.
+    pub(crate) fn rail_address(&self) -> RailAddress {
+        RailAddress {
+            name: self.port.name(),
+            port: self.addressing().address(),
+            networks: self.networks.clone(),
         }
     }
 
@@ -221,6 +239,19 @@ impl PortState {
         }
     }
 
+    /// This NIC, which is not the first of its PE, has failed: long transfers take the others.
+    #[cold]
+    pub(crate) fn fail(&self, why: &str) {
+        if self.published.fail_rail(self.rail) {
+            tracing::warn!(%why, "one of the NICs of this PE is lost: long transfers take the others");
+        }
+    }
+
+    /// Whether new connections may use this NIC.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.rail == 0 || !self.is_down() && !self.published.has_rail_failed(self.rail)
+    }
+
     /// Handles one event.
     #[cold]
     pub(crate) fn event(&self, event: Event) {
@@ -228,8 +259,13 @@ impl PortState {
         match event {
             Event::Fatal(name) => {
                 let why = format!("the device failed ({name} on {port}); see the kernel log");
-                tracing::error!(%why);
-                self.published.fail(&why);
+                match self.rail {
+                    0 => {
+                        tracing::error!(%why);
+                        self.published.fail(&why);
+                    }
+                    _ => self.fail(&why),
+                }
             }
             Event::PortDown(number) if number == self.port.number => {
                 tracing::warn!(%port, "the port went down (IBV_EVENT_PORT_ERR)");

@@ -12,13 +12,17 @@ use oxshmem_transport::{
 
 use crate::gpu::Direct;
 use crate::ibv::{Access, MemoryRegion, ProtectionDomain};
+use crate::local_keys::{HeldPlace, KeyPlace, LocalKeys, LocalRailKeys};
 use crate::registration::refused;
-use crate::wire::Key;
+use crate::wire::{Key, RailKeys};
 
 /// The key of an operation's local buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MrKey {
+    /// That of the NIC for all but long transfers.
     pub(crate) lkey: u32,
+    /// The place of those of further NICs, if there are any.
+    pub(crate) further: Option<KeyPlace>,
     /// Whether it is GPU memory, which the CPU does not touch.
     pub(crate) on_gpu: bool,
 }
@@ -30,51 +34,61 @@ impl MrKey {
     pub(crate) fn from_local_key(key: LocalKey) -> MrKey {
         MrKey {
             lkey: key.0 as u32,
+            further: KeyPlace::from_bits((key.0 >> 33) as u32),
             on_gpu: key.0 & Self::ON_GPU != 0,
         }
     }
 
-    fn to_local_key(self) -> LocalKey {
+    pub(crate) fn to_local_key(self) -> LocalKey {
         let on_gpu = if self.on_gpu { Self::ON_GPU } else { 0 };
-        LocalKey(u64::from(self.lkey) | on_gpu)
+        let further = self.further.map_or(0, KeyPlace::to_bits);
+        LocalKey(u64::from(self.lkey) | on_gpu | u64::from(further) << 33)
     }
 }
 
-/// A region of this PE, which peers access.
-#[derive(Debug)]
-pub(crate) struct VerbsRegion {
-    number: RegionNumber,
-    key: Vec<u8>,
-    local: MrKey,
-    // Before their memory.
-    _strict: MemoryRegion,
-    _relaxed: Option<MemoryRegion>,
-    _memory: Memory,
+/// One of this PE's NICs, for registrations of some memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisteringNic<'a> {
+    pub(crate) domain: &'a Arc<ProtectionDomain>,
+    /// The owner of the memory, if it is not the host's.
+    pub(crate) gpu: Option<&'a Direct>,
 }
 
-impl VerbsRegion {
-    /// Registers memory, twice if writes may pass each other: signals, atomics and flushes need a
-    /// registration in which they do not, where the device has one. `gpu`: the owner of the memory, if it is not the host's.
-    pub(crate) fn new(
-        domain: &Arc<ProtectionDomain>,
-        gpu: Option<&Direct>,
-        pe: u32,
-        number: RegionNumber,
-        memory: &Memory,
-        relaxed: bool,
-    ) -> Result<VerbsRegion> {
-        let (base, len) = (memory.base().as_ptr(), memory.len());
-        let register = |access| match gpu {
-            // SAFETY: `Memory` promises that its bytes stay, and that they are accessed as memory
-            // that peers write, while its owner lives; the region holds it.
+impl RegisteringNic<'_> {
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives, and are accessed as memory that a device writes, if `access`
+    /// allows it to.
+    unsafe fn register(&self, base: *mut u8, len: usize, access: Access) -> Result<MemoryRegion> {
+        let domain = self.domain;
+        match self.gpu {
+            // SAFETY: as this function's caller promises.
             Some(gpu) => unsafe { gpu.register(domain, base, len, access) },
             // SAFETY: as above.
             None => unsafe { MemoryRegion::register(domain, base, len, access) }.map_err(|error| {
-                refused(memory.kind(), len, domain.largest_registration(), &error)
+                refused(MemoryKind::Host, len, domain.largest_registration(), &error)
             }),
-        };
+        }
+    }
+}
+
+/// The registration of a region at one NIC.
+#[derive(Debug)]
+struct Registration {
+    strict: MemoryRegion,
+    relaxed: Option<MemoryRegion>,
+}
+
+impl Registration {
+    /// Registers memory, twice if writes may pass each other: signals, atomics and flushes need a
+    /// registration in which they do not, where the device has one.
+    fn new(nic: &RegisteringNic<'_>, memory: &Memory, relaxed: bool) -> Result<Registration> {
+        let (base, len) = (memory.base().as_ptr(), memory.len());
+        // SAFETY: `Memory` promises that its bytes stay, and that they are accessed as memory
+        // that peers write, while its owner lives; the region holds it.
+        let register = |access| unsafe { nic.register(base, len, access) };
         let strict = register(Access::Remote)?;
-        let twice = relaxed && !domain.relaxed_only();
+        let twice = relaxed && !nic.domain.relaxed_only();
         let relaxed = twice.then(|| register(Access::RemoteRelaxed));
         // To lock the memory twice may exceed the limit. Writes in order are slower, and correct.
         let relaxed = relaxed.and_then(|relaxed| {
@@ -87,25 +101,98 @@ impl VerbsRegion {
                 })
                 .ok()
         });
-        let main = relaxed.as_ref().unwrap_or(&strict);
+        Ok(Registration { strict, relaxed })
+    }
+
+    fn main(&self) -> &MemoryRegion {
+        self.relaxed.as_ref().unwrap_or(&self.strict)
+    }
+
+    fn keys(&self) -> RailKeys {
+        RailKeys {
+            relaxed: self.main().rkey(),
+            strict: self.strict.rkey(),
+        }
+    }
+}
+
+/// The registrations that one of a PE's further NICs refuses leave that NIC out of transfers of this memory.
+fn at_further<T>(registered: Result<T>, rail: usize) -> Option<T> {
+    registered
+        .inspect_err(|error| {
+            tracing::warn!(rail, %error, "memory is not registered at one of the NICs of this PE: its transfers \
+                 take the others");
+        })
+        .ok()
+}
+
+/// The key of local buffers in memory with these keys at each NIC, and its place in the table.
+fn enter_keys(
+    table: &Arc<LocalKeys>,
+    keys: impl Iterator<Item = Option<u32>>,
+    on_gpu: bool,
+) -> (MrKey, Option<HeldPlace>) {
+    let mut all = LocalRailKeys::default();
+    all.iter_mut().zip(keys).for_each(|(at, key)| *at = key);
+    let place = table.enter(all);
+    let key = MrKey {
+        lkey: all.first().copied().flatten().unwrap_or(0),
+        further: place.as_ref().map(HeldPlace::place),
+        on_gpu,
+    };
+    (key, place)
+}
+
+/// A region of this PE, which peers access.
+#[derive(Debug)]
+pub(crate) struct VerbsRegion {
+    number: RegionNumber,
+    key: Vec<u8>,
+    local: MrKey,
+    _place: Option<HeldPlace>,
+    // Before their memory.
+    _registrations: Vec<Option<Registration>>,
+    _memory: Memory,
+}
+
+impl VerbsRegion {
+    /// Registers memory at each NIC that may have it; the first has. `pe`: this PE.
+    pub(crate) fn new(
+        nics: &[Option<RegisteringNic<'_>>],
+        table: &Arc<LocalKeys>,
+        pe: u32,
+        number: RegionNumber,
+        memory: &Memory,
+        relaxed: bool,
+    ) -> Result<VerbsRegion> {
+        let mut registrations = Vec::with_capacity(nics.len());
+        for (rail, nic) in nics.iter().enumerate() {
+            let registered = nic.map(|nic| Registration::new(&nic, memory, relaxed));
+            registrations.push(match (rail, registered) {
+                (0, registered) => registered.transpose()?,
+                (_, registered) => registered.and_then(|registered| at_further(registered, rail)),
+            });
+        }
+        let on_gpu = memory.kind() != MemoryKind::Host;
         let key = Key {
             pe,
             region: number.id().0,
-            base: base.addr() as u64,
-            len: len as u64,
-            relaxed: main.rkey(),
-            strict: strict.rkey(),
-            gpu: gpu.is_some(),
+            base: memory.base().as_ptr().addr() as u64,
+            len: memory.len() as u64,
+            rails: registrations
+                .iter()
+                .map(|one| one.as_ref().map(Registration::keys))
+                .collect(),
+            gpu: on_gpu,
         };
+        let lkey = |one: &Option<Registration>| one.as_ref().map(|one| one.main().lkey());
+        let (local, place) = enter_keys(table, registrations.iter().map(lkey), on_gpu);
         Ok(VerbsRegion {
             key: key.to_bytes(),
-            local: MrKey {
-                lkey: main.lkey(),
-                on_gpu: gpu.is_some(),
-            },
+            local,
             number,
-            _strict: strict,
-            _relaxed: relaxed,
+            _place: place,
+            _registrations: registrations,
             _memory: memory.clone(),
         })
     }
@@ -132,19 +219,21 @@ impl Region for VerbsRegion {
 /// Memory registered for the local side alone.
 #[derive(Debug)]
 pub(crate) struct VerbsLocalRegion {
-    region: MemoryRegion,
-    on_gpu: bool,
+    key: MrKey,
+    _place: Option<HeldPlace>,
+    _regions: Vec<Option<MemoryRegion>>,
 }
 
 impl VerbsLocalRegion {
+    /// Registered at each NIC that may have it; the first has.
+    ///
     /// # Safety
     ///
     /// The bytes stay mapped while it lives.
     pub(crate) unsafe fn new(
-        domain: &Arc<ProtectionDomain>,
-        gpu: Option<&Direct>,
-        addr: *mut u8,
-        len: usize,
+        nics: &[Option<RegisteringNic<'_>>],
+        table: &Arc<LocalKeys>,
+        (addr, len): (*mut u8, usize),
         written: bool,
         relaxed: bool,
     ) -> Result<VerbsLocalRegion> {
@@ -154,29 +243,32 @@ impl VerbsLocalRegion {
             (true, false) => Access::LocalWrite,
             (true, true) => Access::LocalWriteRelaxed,
         };
-        let region = match gpu {
+        let mut regions = Vec::with_capacity(nics.len());
+        for (rail, nic) in nics.iter().enumerate() {
             // SAFETY: the bytes stay mapped, as this function's caller promises; the device writes only
             // the bytes that operations name, whose posters promise theirs.
-            Some(gpu) => unsafe { gpu.register(domain, addr, len, access) },
-            // SAFETY: as above.
-            None => unsafe { MemoryRegion::register(domain, addr, len, access) }.map_err(|error| {
-                refused(MemoryKind::Host, len, domain.largest_registration(), &error)
-            }),
-        };
-        region.map(|region| VerbsLocalRegion {
-            region,
-            on_gpu: gpu.is_some(),
+            let registered = nic.map(|nic| unsafe { nic.register(addr, len, access) });
+            regions.push(match (rail, registered) {
+                (0, registered) => registered.transpose()?,
+                (_, registered) => registered.and_then(|registered| at_further(registered, rail)),
+            });
+        }
+        let on_gpu = nics.iter().flatten().any(|nic| nic.gpu.is_some());
+        let lkeys = regions
+            .iter()
+            .map(|one| one.as_ref().map(MemoryRegion::lkey));
+        let (key, place) = enter_keys(table, lkeys, on_gpu);
+        Ok(VerbsLocalRegion {
+            key,
+            _place: place,
+            _regions: regions,
         })
     }
 }
 
 impl LocalRegion for VerbsLocalRegion {
     fn key(&self) -> LocalKey {
-        let key = MrKey {
-            lkey: self.region.lkey(),
-            on_gpu: self.on_gpu,
-        };
-        key.to_local_key()
+        self.key.to_local_key()
     }
 }
 
@@ -208,8 +300,14 @@ mod tests {
     fn a_memory_key_tells_whose_memory_it_is() {
         for on_gpu in [false, true] {
             for lkey in [0, 7, u32::MAX] {
-                let key = MrKey { lkey, on_gpu };
-                assert_eq!(MrKey::from_local_key(key.to_local_key()), key);
+                for further in [0, 1, (1 << 31) - 1].map(KeyPlace::from_bits) {
+                    let key = MrKey {
+                        lkey,
+                        further,
+                        on_gpu,
+                    };
+                    assert_eq!(MrKey::from_local_key(key.to_local_key()), key);
+                }
             }
         }
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use oxshmem_transport::{Error, Pe, RegionId, Remote, Result};
 
 use crate::limits::NAME;
-use crate::wire::Key;
+use crate::wire::{Key, RailKeys};
 
 /// Region numbers end here, so that a table finds them by index.
 pub(crate) const MOST_REGIONS: u32 = 4096;
 
-/// A peer's region, as requests name it.
+/// A peer's region, as requests to one of its NICs name it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Imported {
     base: u64,
@@ -35,14 +35,34 @@ pub(crate) struct RemoteAddress {
 impl Imported {
     /// `relaxed`: whether this side lets its writes pass each other. A target that allows it does not
     /// force it: with the strict rkey for all writes, none passes another.
-    pub(crate) fn new(key: Key, relaxed: bool) -> Imported {
+    pub(crate) fn new(key: &Key, keys: RailKeys, relaxed: bool) -> Imported {
         Imported {
             base: key.base,
             len: key.len,
-            relaxed_rkey: if relaxed { key.relaxed } else { key.strict },
-            strict_rkey: key.strict,
+            relaxed_rkey: if relaxed { keys.relaxed } else { keys.strict },
+            strict_rkey: keys.strict,
             on_gpu: key.gpu,
         }
+    }
+
+    /// The region for each NIC of its PE; none for those where it is not registered.
+    pub(crate) fn by_rail(key: &Key, relaxed: bool) -> Vec<Option<Imported>> {
+        let all = key.rails.iter();
+        all.map(|keys| keys.map(|keys| Imported::new(key, keys, relaxed)))
+            .collect()
+    }
+
+    /// The rkey that stands for another's of the same region, at another NIC.
+    pub(crate) fn rkey_like(&self, other: &Imported, rkey: u32) -> u32 {
+        match rkey == other.strict_rkey {
+            true => self.strict_rkey,
+            false => self.relaxed_rkey,
+        }
+    }
+
+    /// Whether an rkey is of this region.
+    pub(crate) fn has_rkey(&self, rkey: u32) -> bool {
+        rkey == self.strict_rkey || rkey == self.relaxed_rkey
     }
 
     /// The address of its first byte, if it has one.
@@ -142,20 +162,24 @@ fn misaligned(what: &'static str, offset: u64, align: u64) -> BoxedError {
 mod tests {
     use super::*;
 
+    const KEYS: RailKeys = RailKeys {
+        relaxed: 5,
+        strict: 6,
+    };
+
     fn key(base: u64, len: u64) -> Key {
         Key {
             pe: 1,
             region: 3,
             base,
             len,
-            relaxed: 5,
-            strict: 6,
+            rails: vec![Some(KEYS)],
             gpu: false,
         }
     }
 
     fn region(base: u64, len: u64) -> Imported {
-        Imported::new(key(base, len), true)
+        Imported::new(&key(base, len), KEYS, true)
     }
 
     fn at(region: u32, offset: u64) -> Remote {
@@ -186,7 +210,9 @@ mod tests {
     #[test]
     fn a_side_that_promises_order_uses_the_strict_key_of_a_target_that_relaxes_it() {
         let keys = |relaxed| {
-            let first = Imported::new(key(0x1000, 64), relaxed).first().unwrap();
+            let first = Imported::new(&key(0x1000, 64), KEYS, relaxed)
+                .first()
+                .unwrap();
             (first.relaxed_rkey, first.strict_rkey)
         };
         assert_eq!(keys(false), (6, 6));

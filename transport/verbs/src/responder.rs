@@ -21,9 +21,7 @@ use crate::ibv::{Access, Channel, Completion, CompletionQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
 use crate::responder::receives::Receives;
-use crate::wire::{
-    Endpoint, EndpointReplies, EndpointReply, Endpoints, FlushWord, TargetOrder, previous_nonce,
-};
+use crate::wire::{Endpoint, EndpointReply, FlushWord, TargetOrder, previous_nonce};
 
 /// Completions and messages taken with one call.
 pub(crate) const BATCH: usize = 32;
@@ -391,18 +389,8 @@ impl Responder {
         self.receives.each_queue(CompletionQueue::arm)
     }
 
-    /// Makes the queue pairs that respond to a lane's endpoint, and gives the reply; the same reply for the same
-    /// endpoint.
-    pub(crate) fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
-        let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
-        let endpoints = Endpoints::from_bytes(endpoint).map_err(bad)?;
-        let replies = endpoints.0.into_iter().map(|one| self.accept_one(pe, one));
-        let replies = EndpointReplies(replies.collect::<Result<_>>()?);
-        Ok(replies.to_bytes())
-    }
-
-    /// Makes the queue pair that responds to one of a lane.
-    fn accept_one(&self, pe: Pe, endpoint: Endpoint) -> Result<EndpointReply> {
+    /// Makes the queue pair that responds to one of a lane, and gives the reply; the same reply for the same endpoint.
+    pub(crate) fn accept(&self, pe: Pe, endpoint: Endpoint) -> Result<EndpointReply> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let port_state = &self.port_state;
         if (endpoint.from, endpoint.to) != (pe.0, port_state.published.job.me.0) {

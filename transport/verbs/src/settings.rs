@@ -1,10 +1,13 @@
 //! The settings of this transport, in one table of environment variables. Nothing else here reads the
 //! environment.
 
-use std::fmt;
+mod source;
+mod values;
 
 use oxshmem_transport::Variable;
 
+use self::source::{CHOICES, Source};
+pub use self::values::{Choice, GpuDirect, Partition, Rails, SettingsError};
 use crate::address_range::AddressRange;
 
 /// The variable about routers between RoCE ports.
@@ -86,9 +89,14 @@ pub const VARIABLES: &[Variable] = &[
         "how many operations towards one PE may be outstanding on a lane (16 to 8192) (operations)",
     ),
     variable(
+        "OXSHMEM_VERBS_RAILS",
+        "auto: the NICs as near and as fast as the PE's that no other PE of its host has",
+        "the NICs that long transfers of one PE are spread over, beside the one that it opens for all operations: how many, or which ports (auto, 1 to 8, names such as mlx5_0:1,mlx5_1:1)",
+    ),
+    variable(
         "OXSHMEM_VERBS_QPS",
-        "1: those of all operations",
-        "how many queue pairs of their own long transfers to one PE are spread over, where one is not fast enough (1 to 8)",
+        "1: those of all operations, if it has one NIC",
+        "how many queue pairs of their own long transfers to one PE are spread over at each NIC, where one is not fast enough (1 to 8)",
     ),
     variable(
         "OXSHMEM_VERBS_STRIPE",
@@ -122,42 +130,6 @@ pub const VARIABLES: &[Variable] = &[
     ),
 ];
 
-/// Three ways to decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// As fits the device.
-    Auto,
-    /// Yes.
-    On,
-    /// No.
-    Off,
-}
-
-/// The method by which a GPU's memory is registered with the NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GpuDirect {
-    /// The first that works: as a dma-buf, by peer memory.
-    Auto,
-    /// As a dma-buf only.
-    DmaBuf,
-    /// By the kernel module nvidia-peermem only.
-    PeerMemory,
-    /// None.
-    Off,
-}
-
-/// The choice of a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Partition {
-    /// That of the table's first entry, by the entry in which the port is a full member, if there
-    /// is one.
-    Auto,
-    /// The entry of the table.
-    Index(u16),
-    /// The entry with this key, whatever its membership bit.
-    Key(u16),
-}
-
 /// The settings; none where the default depends on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -187,6 +159,8 @@ pub struct Settings {
     pub min_rnr_timer: u8,
     /// `OXSHMEM_VERBS_DEPTH`.
     pub depth: u32,
+    /// `OXSHMEM_VERBS_RAILS`.
+    pub rails: Rails,
     /// `OXSHMEM_VERBS_QPS`.
     pub queue_pairs: u32,
     /// `OXSHMEM_VERBS_STRIPE`.
@@ -219,6 +193,7 @@ impl Default for Settings {
             rnr_retry: 7,
             min_rnr_timer: 12,
             depth: 128,
+            rails: Rails::Auto,
             queue_pairs: 1,
             stripe: 64 << 10,
             inline: 220,
@@ -229,30 +204,6 @@ impl Default for Settings {
         }
     }
 }
-
-/// A variable that cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingsError {
-    /// The variable.
-    pub name: &'static str,
-    /// Its value.
-    pub value: String,
-    /// The values that it may have.
-    pub wanted: String,
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SettingsError {
-            name,
-            value,
-            wanted,
-        } = self;
-        write!(f, "{name}={value}: must be {wanted}")
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 impl Settings {
     /// Reads the process's environment.
@@ -292,6 +243,9 @@ impl Settings {
             depth: source
                 .number("OXSHMEM_VERBS_DEPTH", 16, 8192)?
                 .map_or(default.depth, |n| n as u32),
+            rails: source
+                .rails("OXSHMEM_VERBS_RAILS")?
+                .unwrap_or(default.rails),
             queue_pairs: source
                 .number("OXSHMEM_VERBS_QPS", 1, 8)?
                 .map_or(default.queue_pairs, |n| n as u32),
@@ -325,180 +279,5 @@ impl Settings {
     }
 }
 
-/// The words of a [`Choice`].
-const CHOICES: &[(&str, Choice)] = &[
-    ("auto", Choice::Auto),
-    ("on", Choice::On),
-    ("off", Choice::Off),
-];
-
-struct Source<'a>(&'a dyn Fn(&str) -> Option<String>);
-
-impl Source<'_> {
-    fn parsed<T>(
-        &self,
-        name: &'static str,
-        wanted: impl FnOnce() -> String,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, SettingsError> {
-        let Some(value) = self.0(name) else {
-            return Ok(None);
-        };
-        match parse(value.trim()) {
-            Some(parsed) => Ok(Some(parsed)),
-            None => Err(SettingsError {
-                name,
-                value,
-                wanted: wanted(),
-            }),
-        }
-    }
-
-    fn number(
-        &self,
-        name: &'static str,
-        least: u64,
-        most: u64,
-    ) -> Result<Option<u64>, SettingsError> {
-        let wanted = || format!("a number from {least} to {most}");
-        self.parsed(name, wanted, |value| {
-            let number = value.parse().ok()?;
-            (least..=most).contains(&number).then_some(number)
-        })
-    }
-
-    fn word<T: Copy>(
-        &self,
-        name: &'static str,
-        words: &[(&str, T)],
-    ) -> Result<Option<T>, SettingsError> {
-        let wanted = || {
-            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            words.join(" or ")
-        };
-        self.parsed(name, wanted, |value| {
-            let found = words.iter().find(|(word, _)| *word == value);
-            found.map(|(_, meant)| *meant)
-        })
-    }
-
-    fn address(&self, name: &'static str) -> Result<Option<AddressRange>, SettingsError> {
-        let wanted = || {
-            "an address, or the first of several with the number of bits that they \
-                         have in common, such as 10.1.0.0/16 or fd00::/8"
-        };
-        self.parsed(name, || wanted().into(), AddressRange::parse)
-    }
-
-    fn traffic_class(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
-        let wanted = || "auto or a number from 0 to 255".into();
-        let class = self.parsed(name, wanted, |value| match value {
-            "auto" => Some(None),
-            number => number.parse().ok().map(Some),
-        })?;
-        Ok(class.flatten())
-    }
-
-    fn mtu(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
-        let wanted = || "256, 512, 1024, 2048 or 4096".into();
-        self.parsed(name, wanted, |value| match value {
-            "256" => Some(1),
-            "512" => Some(2),
-            "1024" => Some(3),
-            "2048" => Some(4),
-            "4096" => Some(5),
-            _ => None,
-        })
-    }
-
-    fn partition(&self, name: &'static str) -> Result<Option<Partition>, SettingsError> {
-        let wanted = || "an index (0 to 65535) or a key (0x0001 to 0xffff)".into();
-        self.parsed(name, wanted, |value| match value.strip_prefix("0x") {
-            Some(key) => {
-                let key = u16::from_str_radix(key, 16).ok()?;
-                (key & 0x7fff != 0).then_some(Partition::Key(key))
-            }
-            None => value.parse().ok().map(Partition::Index),
-        })
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with(name: &str, value: &str) -> Result<Settings, SettingsError> {
-        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
-    }
-
-    #[test]
-    fn nothing_set_gives_the_defaults() {
-        assert_eq!(Settings::read(|_| None), Ok(Settings::default()));
-    }
-
-    #[test]
-    fn every_variable_of_the_table_is_read_and_a_wrong_value_names_it() {
-        for variable in VARIABLES {
-            let error = with(variable.name, "pudding").unwrap_err();
-            assert_eq!(error.name, variable.name);
-            let told = error.to_string();
-            assert!(
-                told.contains(variable.name) && told.contains("pudding"),
-                "{told}"
-            );
-            assert!(!error.wanted.is_empty());
-        }
-    }
-
-    #[test]
-    fn values_outside_their_range_are_refused() {
-        for (name, value) in [
-            ("OXSHMEM_VERBS_TIMEOUT", "0"),
-            ("OXSHMEM_VERBS_TIMEOUT", "32"),
-            ("OXSHMEM_VERBS_RETRY_COUNT", "8"),
-            ("OXSHMEM_VERBS_DEPTH", "15"),
-            ("OXSHMEM_VERBS_DEPTH", "8193"),
-            ("OXSHMEM_VERBS_DEPTH", "-1"),
-            ("OXSHMEM_VERBS_QPS", "0"),
-            ("OXSHMEM_VERBS_QPS", "9"),
-            ("OXSHMEM_VERBS_STRIPE", "63"),
-            ("OXSHMEM_VERBS_SERVICE_LEVEL", "16"),
-            ("OXSHMEM_VERBS_GID_INDEX", "256"),
-            ("OXSHMEM_VERBS_ADDRESS", "10.1.0.0/33"),
-            ("OXSHMEM_VERBS_MTU", "1500"),
-            ("OXSHMEM_VERBS_PKEY", "0x0000"),
-            ("OXSHMEM_VERBS_PKEY", "0x10000"),
-            ("OXSHMEM_VERBS_BOUNCE", "4096"),
-        ] {
-            assert!(with(name, value).is_err(), "{name}={value}");
-        }
-    }
-
-    #[test]
-    fn values_are_taken() {
-        assert_eq!(with("OXSHMEM_VERBS_MTU", "1024").unwrap().mtu, Some(3));
-        let pkey = |value| with("OXSHMEM_VERBS_PKEY", value).unwrap().partition;
-        assert_eq!(pkey("0x8001"), Partition::Key(0x8001));
-        assert_eq!(pkey("3"), Partition::Index(3));
-        let relaxed = with("OXSHMEM_VERBS_RELAXED_ORDERING", "off").unwrap();
-        assert_eq!(relaxed.relaxed_ordering, Choice::Off);
-        let class = |value| with("OXSHMEM_VERBS_TRAFFIC_CLASS", value).map(|s| s.traffic_class);
-        assert_eq!((class("auto"), class("0")), (Ok(None), Ok(Some(0))));
-        assert!(class("256").is_err());
-        let in_order = |value| with("OXSHMEM_VERBS_IN_ORDER", value).unwrap().in_order;
-        assert_eq!(in_order("off"), Choice::Off);
-        assert_eq!(in_order("on"), Choice::On);
-        let gpudirect = |value| with("OXSHMEM_VERBS_GPUDIRECT", value).unwrap().gpudirect;
-        assert_eq!(gpudirect("peermem"), GpuDirect::PeerMemory);
-        assert_eq!(gpudirect("dma-buf"), GpuDirect::DmaBuf);
-        assert_eq!(
-            with("OXSHMEM_VERBS_GID_INDEX", "7").unwrap().gid_index,
-            Some(7)
-        );
-        assert!(
-            with("OXSHMEM_VERBS_GLOBAL_ROUTE", "on")
-                .unwrap()
-                .global_route
-        );
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use oxshmem_transport::conformance::{self, Harness};
 use oxshmem_transport::{Device, Pe, Transport};
-use oxshmem_verbs::{Choice, Settings, Verbs};
+use oxshmem_verbs::{Choice, Rails, Settings, Verbs};
 
 #[derive(Debug)]
 struct Devices {
@@ -120,6 +120,33 @@ fn over_several_queue_pairs_it_conforms() {
 fn over_several_short_queue_pairs_it_conforms() {
     let settings = Settings {
         queue_pairs: 3,
+        inline: 0,
+        depth: 16,
+        bounce: 256 << 10,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
+
+/// Long transfers go in parts over two NICs of each PE.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn over_two_nics_it_conforms() {
+    let settings = Settings {
+        rails: Rails::Count(2),
+        stripe: 64,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
+
+/// The same over several queue pairs at each NIC, with short queues and without data that goes with its request.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn over_several_short_queue_pairs_of_two_nics_it_conforms() {
+    let settings = Settings {
+        rails: Rails::Count(2),
+        queue_pairs: 2,
         inline: 0,
         depth: 16,
         bounce: 256 << 10,

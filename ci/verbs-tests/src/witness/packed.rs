@@ -9,8 +9,14 @@ use crate::outcome::{Outcome, ensure};
 
 const VERSION: u16 = 7;
 
-/// A list of one queue pair: no others for long transfers.
+/// A list of one queue pair, or of one NIC: no others for long transfers.
 const ONE: u8 = 1;
+
+/// The number of the NIC for all operations, which is the only one.
+const FIRST_NIC: u8 = 0;
+
+/// A thing that may be missing is there.
+const SOME: u8 = 1;
 
 /// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
@@ -95,11 +101,19 @@ impl<'b> Unpacker<'b> {
         Ok(*taken)
     }
 
-    fn one_queue_pair(&mut self) -> Outcome<()> {
+    fn one(&mut self) -> Outcome<()> {
         let [count] = self.take()?;
-        ensure(count == ONE, || {
-            format!("it is of {count} queue pairs, not of one")
-        })
+        ensure(count == ONE, || format!("it is of {count}, not of one"))
+    }
+
+    fn first_nic(&mut self) -> Outcome<()> {
+        let [rail] = self.take()?;
+        ensure(rail == FIRST_NIC, || format!("it is of NIC {rail}"))
+    }
+
+    fn some(&mut self) -> Outcome<()> {
+        let [is_some] = self.take()?;
+        ensure(is_some == SOME, || "it is not there".into())
     }
 
     fn u32(&mut self) -> Outcome<u32> {
@@ -126,7 +140,10 @@ pub struct Key {
 pub fn key(bytes: &[u8]) -> Outcome<Key> {
     let mut from = Unpacker::new(b"OXvk", bytes)?;
     let [_pe, _region] = [from.u32()?, from.u32()?];
-    let (base, _len, _relaxed) = (from.u64()?, from.u64()?, from.u32()?);
+    let (base, _len) = (from.u64()?, from.u64()?);
+    from.one()?;
+    from.some()?;
+    let _relaxed = from.u32()?;
     let strict = from.u32()?;
     let [gpu] = from.take()?;
     ensure(gpu == 0, || "it is of no host memory".into())?;
@@ -140,6 +157,7 @@ impl Key {
             .with(&region.to_le_bytes())
             .with(&self.base.to_le_bytes())
             .with(&len.to_le_bytes())
+            .with(&[ONE, SOME])
             .with(&self.strict.to_le_bytes())
             .with(&self.strict.to_le_bytes())
             .with(&[0])
@@ -168,10 +186,12 @@ impl Endpoint {
             .with(&self.sequence.to_le_bytes())
             .with(&[1])
             .with(&NO_OPTIONS)
+            .with(&[FIRST_NIC])
             .with(&[ETHERNET, MTU, 0, 0])
             .with(&PARTITION.to_le_bytes())
             .with(&[1])
             .with(&self.gid.0)
+            .with(&[0])
             .sealed()
     }
 }
@@ -185,11 +205,12 @@ fn no_options(options: [u8; 12]) -> Outcome<()> {
 /// Unpacks what a lane says of its end.
 pub fn endpoint(bytes: &[u8]) -> Outcome<Endpoint> {
     let mut rest = Unpacker::new(b"OXve", bytes)?;
-    rest.one_queue_pair()?;
+    rest.one()?;
     let (from, to, nonce) = (rest.u32()?, rest.u32()?, rest.u64()?);
     let (queue_pair, sequence) = (rest.u32()?, rest.u32()?);
     let [_reads] = rest.take()?;
     no_options(rest.take()?)?;
+    rest.first_nic()?;
     let [_ethernet, _mtu, _, _, _, _] = rest.take()?;
     let gid = *rest.gids()?.first().ok_or("it has no GID")?;
     Ok(Endpoint {
@@ -212,8 +233,11 @@ pub struct Answer {
 /// Unpacks what a domain answers to an endpoint.
 pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
     let mut from = Unpacker::new(b"OXvc", bytes)?;
-    from.one_queue_pair()?;
-    let (_nonce, queue_pair, sequence) = (from.u64()?, from.u32()?, from.u32()?);
+    from.one()?;
+    from.some()?;
+    let _nonce = from.u64()?;
+    from.first_nic()?;
+    let (queue_pair, sequence) = (from.u32()?, from.u32()?);
     let [_reads, _mtu, _, _] = from.take()?;
     let gids = from.gids()?;
     let order = from.take()?;
@@ -234,8 +258,9 @@ pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
 /// The reply of the witness to a lane's endpoint, as oxshmem would give it.
 pub fn answer_to(endpoint: &Endpoint, queue_pair: u32, sequence: u32, gid: Gid) -> Vec<u8> {
     Packer::new(b"OXvc")
-        .with(&[ONE])
+        .with(&[ONE, SOME])
         .with(&endpoint.nonce.to_le_bytes())
+        .with(&[FIRST_NIC])
         .with(&queue_pair.to_le_bytes())
         .with(&sequence.to_le_bytes())
         .with(&[1, MTU, 0, 0, 2])

@@ -123,6 +123,35 @@ pub(crate) struct Decided {
     pub sharing: usize,
 }
 
+impl Offer {
+    /// The ranks of the devices by their distance from an end.
+    fn ranks(&self, near: &Anchor) -> &[u16] {
+        let row = match near {
+            Anchor::Cpus => None,
+            Anchor::Gpu(gpu) => self.near_gpus.iter().find(|(name, _)| name == gpu),
+        };
+        row.map_or(&self.near_cpus, |(_, ranks)| ranks)
+    }
+
+    /// The devices beside the one `decided`, nearest first, each with whether it is as near as that one and none of `taken`,
+    /// those of the host's PEs.
+    pub(crate) fn beside(&self, decided: &Decided, taken: &[&str]) -> Vec<(usize, bool)> {
+        let ranks = self.ranks(&decided.near);
+        let rank = |device: usize| ranks.get(device).copied().unwrap_or(u16::MAX);
+        let mut others: Vec<usize> = (0..self.devices.len())
+            .filter(|device| *device != decided.device)
+            .collect();
+        others.sort_by_key(|device| rank(*device));
+        let is_taken = |device: usize| {
+            let name = self.devices.get(device);
+            name.is_none_or(|name| taken.contains(&name.as_str()))
+        };
+        let is_spare = |device| rank(device) == rank(decided.device) && !is_taken(device);
+        let with_spare = |device| (device, is_spare(device));
+        others.into_iter().map(with_spare).collect()
+    }
+}
+
 /// For each PE of one host, by local rank, the device of each of its offers.
 pub(crate) fn decide(host: &[&[Offer]]) -> Vec<Vec<Decided>> {
     let nothing = Decided {

@@ -3,6 +3,7 @@
 //! A transport with one usable device is opened at once. One with several is opened when all PEs of the host have shown
 //! their devices, so that they share them evenly.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::report;
 use oxshmem_engine::route::table::CandidateReasons;
 use oxshmem_topo::{CpuSet, Topology};
-use oxshmem_transport::{Device, Job, Transport};
+use oxshmem_transport::{Device, Further, Job, Transport};
 
 use crate::error::{Error, Result};
 use crate::setup::card::{BusinessCard, RailCard};
@@ -218,6 +219,7 @@ impl Probe {
         let local = host.iter().filter_map(|&pe| cards.get(pe));
         let local: Vec<Vec<Offer>> = local.map(|card| networks.narrow(card)).collect();
         let mut all = decide(&local.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let taken = taken(&local, &all);
         let decided = if local_rank < all.len() {
             all.swap_remove(local_rank)
         } else {
@@ -258,7 +260,22 @@ impl Probe {
                 .chain(others)
                 .filter_map(|index| devices.get(index))
                 .collect();
-            slot.state = SlotState::open_first(&slot.transport, &order, job, why);
+            let shared = local.get(local_rank).into_iter().flatten().zip(&decided);
+            let beside = shared
+                .filter(|(offer, _)| offer.transport == name)
+                .flat_map(|(offer, decided)| {
+                    let taken = taken.get(name).map_or(&[][..], Vec::as_slice);
+                    offer.beside(decided, taken)
+                });
+            let beside: Vec<Further<'_>> = beside
+                .filter_map(|(device, is_spare)| {
+                    Some(Further {
+                        device: devices.get(device)?,
+                        is_spare: is_spare && by_map.is_none(),
+                    })
+                })
+                .collect();
+            slot.state = SlotState::open_first(&slot.transport, (&order, &beside), job, why);
             opened.extend(slot.card());
         }
         if me == 0 && hosts.count() > 1 {
@@ -268,6 +285,18 @@ impl Probe {
         }
         Ok(opened)
     }
+}
+
+/// By transport, the devices that the PEs of one host have.
+fn taken<'a>(local: &'a [Vec<Offer>], decided: &[Vec<Decided>]) -> HashMap<&'a str, Vec<&'a str>> {
+    let mut taken: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (offers, decided) in local.iter().zip(decided) {
+        for (offer, decided) in offers.iter().zip(decided) {
+            let devices = taken.entry(&offer.transport).or_default();
+            devices.extend(offer.devices.get(decided.device).map(String::as_str));
+        }
+    }
+    taken
 }
 
 /// The ranked networks of each transport that names networks and leaves some PE a choice.
@@ -364,16 +393,17 @@ impl SlotState {
             [] => SlotState::Unavailable(format!("OXSHMEM_NIC rules out {}", out.join(", "))),
             [only] => {
                 let why = (!out.is_empty()).then(|| "OXSHMEM_NIC leaves no other".to_owned());
-                SlotState::open(transport, only, job, why)
+                SlotState::open(transport, (only, &[]), job, why)
             }
             _ => SlotState::Several(may, out),
         }
     }
 
-    /// The first of these devices that can be opened. `choice` is the reason for the first.
+    /// The first of these devices that can be opened, with `further` ones that it may use beside it. `choice` is the reason for
+    /// the first.
     fn open_first(
         transport: &Arc<dyn Transport>,
-        order: &[&Device],
+        (order, further): (&[&Device], &[Further<'_>]),
         job: &Job,
         choice: String,
     ) -> Self {
@@ -383,7 +413,7 @@ impl SlotState {
                 [] => choice.clone(),
                 failed => format!("others cannot be opened: {}", failed.join("; ")),
             };
-            match SlotState::open(transport, device, job, Some(choice)) {
+            match SlotState::open(transport, (device, further), job, Some(choice)) {
                 SlotState::Unavailable(why) => failed.push(format!("{}: {why}", device.name)),
                 open => return open,
             }
@@ -396,11 +426,11 @@ impl SlotState {
 
     fn open(
         transport: &Arc<dyn Transport>,
-        device: &Device,
+        (device, further): (&Device, &[Further<'_>]),
         job: &Job,
         choice: Option<String>,
     ) -> Self {
-        match transport.open(device, job) {
+        match transport.open_with(device, further, job) {
             Ok(domain) => SlotState::Open(
                 Box::new(Rail::new(transport.name(), domain)),
                 CandidateReasons {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use oxshmem_transport::Result;
+use oxshmem_transport::{Error, Result};
 
 use crate::arena::Arena;
 use crate::ibv::ProtectionDomain;
-use crate::limits::UNREGISTERED;
+use crate::limits::{MOST_RAILS, NAME, UNREGISTERED};
 
 /// Block sizes: for words and messages, for small copies, for the largest.
 const SIZES: [usize; 3] = [64, 1024, UNREGISTERED];
@@ -70,6 +70,8 @@ impl FreeLists {
 #[derive(Debug)]
 pub(crate) struct BouncePool {
     free: FreeLists,
+    /// By NIC.
+    lkeys: [u32; MOST_RAILS],
     arena: Arc<Arena>,
 }
 
@@ -77,7 +79,23 @@ impl BouncePool {
     pub(crate) fn new(domain: &Arc<ProtectionDomain>, bytes: usize) -> Result<BouncePool> {
         let (free, bytes) = FreeLists::new(bytes);
         let arena = Arc::new(Arena::new(domain, bytes)?);
-        Ok(BouncePool { free, arena })
+        let mut lkeys = [0; MOST_RAILS];
+        lkeys[0] = arena.lkey();
+        Ok(BouncePool { free, lkeys, arena })
+    }
+
+    /// Registers it at a further NIC, before any request uses it.
+    pub(crate) fn register(&mut self, rail: u8, domain: &Arc<ProtectionDomain>) -> Result<()> {
+        let shared = || Error::Unsupported {
+            transport: NAME,
+            what: "registering blocks that are in use".into(),
+        };
+        let arena = Arc::get_mut(&mut self.arena).ok_or_else(shared)?;
+        let lkey = arena.register(domain)?;
+        if let Some(at) = self.lkeys.get_mut(usize::from(rail)) {
+            *at = lkey;
+        }
+        Ok(())
     }
 
     /// The memory of all blocks.
@@ -109,9 +127,10 @@ impl BouncePool {
         self.arena.at(0)
     }
 
+    /// The key of its blocks at a NIC.
     #[inline]
-    pub(crate) fn lkey(&self) -> u32 {
-        self.arena.lkey()
+    pub(crate) fn lkey(&self, rail: u8) -> u32 {
+        self.lkeys.get(usize::from(rail)).copied().unwrap_or(0)
     }
 }
 

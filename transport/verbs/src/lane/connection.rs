@@ -1,21 +1,20 @@
 //! A lane's connection with one PE: its queue pairs, the requests outstanding there, and its counters.
 
-use std::sync::Arc;
-
 use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
 use super::bounce_pool::BouncePool;
 use super::kept::Kept;
 use super::long_operations::LongOperations;
-use super::requester::{Making, Predecessor, Requester, Role};
+use super::nics::Flushed;
+use super::requester::{Making, Predecessor, Requester};
 use super::send_queue::{Deliver, WorkRequest};
 use super::stripes::{BulkQueue, Repeat, Stripes};
 use crate::completion_error::CompletionError;
-use crate::ibv::CompletionQueue;
 use crate::limits::NAME;
-use crate::port_state::{PortState, bad_peer_data};
-use crate::remote_region::Regions;
-use crate::wire::{EndpointReplies, Endpoints};
+use crate::port_state::bad_peer_data;
+use crate::rails::Rails;
+use crate::remote_region::{Imported, Regions};
+use crate::wire::{EndpointReplies, EndpointReply, Endpoints};
 
 /// The queue pairs of one connection.
 #[derive(Debug)]
@@ -24,6 +23,8 @@ pub(crate) struct Queues {
     pub(crate) primary: Requester,
     /// Those of long transfers.
     pub(crate) stripes: Option<Stripes>,
+    /// The reply by which they were connected.
+    reply: Option<Box<[u8]>>,
 }
 
 impl Queues {
@@ -43,10 +44,25 @@ impl Queues {
         self.all().map(|one| one.send_queue.outstanding()).sum()
     }
 
+    /// The NICs of all queue pairs, by their numbers; none of lost ones.
+    pub(super) fn rails(&self) -> impl Iterator<Item = Option<u8>> {
+        let bulk = self.stripes.iter().flat_map(|stripes| &stripes.queues);
+        let bulk = bulk.map(|bulk| bulk.requester.as_ref().map(|one| one.rail));
+        std::iter::once(Some(self.primary.rail)).chain(bulk)
+    }
+
     /// The numbers of all queue pairs, lost ones among them.
     pub(super) fn numbers(&self) -> std::ops::Range<u8> {
         let bulk = self.stripes.as_ref();
         0..1 + bulk.map_or(0, |stripes| stripes.queues.len() as u8)
+    }
+
+    /// The peer's NIC of a queue pair.
+    pub(super) fn peer_rail(&self, queue: u8) -> u8 {
+        let bulk = usize::from(queue).checked_sub(1);
+        let bulk = bulk.and_then(|at| self.stripes.as_ref()?.queues.get(at));
+        let bulk = bulk.and_then(|bulk| bulk.requester.as_ref());
+        bulk.map_or(0, |one| one.peer_rail)
     }
 
     /// The queue pair of this number, as completions name it.
@@ -65,9 +81,39 @@ impl Queues {
         Endpoints(self.all().map(|one| one.endpoint.clone()).collect()).to_bytes()
     }
 
+    /// Connects one queue pair, or drops it if it is one of a further NIC that does not reach the peer.
+    fn connect_one(
+        &mut self,
+        rails: &Rails,
+        pe: Pe,
+        queue: u8,
+        reply: Option<EndpointReply>,
+    ) -> Result<()> {
+        let Some(one) = self.get_mut(queue) else {
+            return Ok(());
+        };
+        let connected = match reply {
+            Some(reply) => match one.connect(rails, pe, reply) {
+                Err(error) if one.rail == 0 => return Err(error),
+                connected => connected.map_err(|error| error.to_string()),
+            },
+            None => Err("none of that PE's NICs reaches it".into()),
+        };
+        if let Err(why) = connected {
+            let rail = one.rail;
+            tracing::debug!(%pe, queue, rail, %why, "one of the NICs is not used with a PE");
+            let stripes = self.stripes.as_mut();
+            if let Some(bulk) = stripes.and_then(|stripes| stripes.bulk_mut(queue)) {
+                // Nothing was posted to it.
+                bulk.requester = None;
+            }
+        }
+        Ok(())
+    }
+
     /// Destroys them all, as [`Requester::end`].
-    fn end(self, pool: &mut BouncePool) -> u32 {
-        let mut outstanding = self.primary.end(pool);
+    fn end(self, pool: &mut BouncePool) -> Flushed {
+        let mut outstanding = Flushed::at(self.primary.rail, self.primary.end(pool));
         let Some(Stripes {
             queues, repeats, ..
         }) = self.stripes
@@ -75,10 +121,10 @@ impl Queues {
             return outstanding;
         };
         for requester in queues.into_iter().filter_map(|bulk| bulk.requester) {
-            outstanding += requester.end(pool);
+            outstanding.add(requester.rail, requester.end(pool));
         }
         for repeat in repeats {
-            if let Repeat::Request(sent, _) = repeat
+            if let Repeat::Request(sent, ..) = repeat
                 && let Some(block) = sent.request.block
             {
                 pool.release(block);
@@ -105,7 +151,10 @@ pub(crate) enum ConnectionState {
 pub(crate) struct Connection {
     pub(crate) state: ConnectionState,
     pub(crate) counters: Counters,
+    /// As the peer's first NIC knows them.
     pub(crate) regions: Regions,
+    /// As its further NICs know them.
+    pub(crate) further: Vec<Regions>,
     /// Whether the lane's list of connections with unsignaled requests has it.
     pub(crate) is_listed: bool,
     /// Whether a caller waits for those requests.
@@ -122,11 +171,18 @@ impl Connection {
             state: ConnectionState::Unused,
             counters: Counters::default(),
             regions: Regions::from(Vec::new()),
+            further: Vec::new(),
             is_listed: false,
             wants_signal: false,
             operations: None,
             kept: None,
         }
+    }
+
+    /// The regions as one of the peer's NICs knows them.
+    #[inline]
+    pub(super) fn regions_at(&self, peer_rail: u8) -> &[Option<Imported>] {
+        regions_of(&self.regions, &self.further, peer_rail)
     }
 
     /// The outcome of a post where there is no connection; `posted` operations were posted before.
@@ -161,60 +217,51 @@ impl Connection {
         }
     }
 
-    /// The endpoint's bytes. The first call creates the queue pairs, of `capacity` requests each.
-    pub(crate) fn endpoint(
-        &mut self,
-        port_state: &PortState,
-        pe: Pe,
-        completions: &Arc<CompletionQueue>,
-        capacity: u32,
-    ) -> Result<Vec<u8>> {
+    /// The endpoint's bytes. The first call creates the queue pairs.
+    pub(super) fn endpoint(&mut self, making: &Making<'_>) -> Result<Vec<u8>> {
         match &self.state {
             ConnectionState::Created(queues) | ConnectionState::Connected(queues) => {
                 return Ok(queues.endpoint_bytes());
             }
-            ConnectionState::Failed(cause) => return Err(cause.error(pe)),
+            ConnectionState::Failed(cause) => return Err(cause.error(making.pe)),
             ConnectionState::Unused => {}
         }
         // They may say that the port has another address.
-        port_state.events();
-        let making = Making {
-            port_state,
-            pe,
-            completions,
-            capacity,
-        };
+        making.rails.primary.events();
         // Queue pairs that are made again take all that those before them had outstanding.
         let kept = self.kept.as_ref();
         let attempt = kept.map_or(0, |kept| kept.attempt);
         let after = |nonce| Predecessor { nonce, attempt };
         let requests = kept.map_or(0, |kept| kept.requests.len());
         let before = kept.map(|kept| after(kept.nonce));
-        let primary = making.requester(Role::Primary, before, requests)?;
-        let bulk = (0..port_state.bulk_queues() as usize).map(|at| {
-            let nonce = kept.and_then(|kept| kept.bulk_nonces.get(at).copied());
-            making.requester(Role::Bulk, nonce.map(after), 0)
+        let primary = making.primary(before, requests)?;
+        let bulk = (0..making.rails.bulk_queues() as usize).map(|at| {
+            let nonce = kept.and_then(|kept| kept.bulk_nonces.get(at).copied().flatten());
+            making.bulk(at, nonce.map(after))
         });
         let bulk = bulk.collect::<Result<Vec<_>>>()?;
         let stripes = (!bulk.is_empty()).then(|| Stripes::new(bulk));
         if stripes.is_some() {
             self.operations.get_or_insert_default();
         }
-        let queues = Queues { primary, stripes };
+        let queues = Queues {
+            primary,
+            stripes,
+            reply: None,
+        };
         let bytes = queues.endpoint_bytes();
         self.state = ConnectionState::Created(Box::new(queues));
         Ok(bytes)
     }
 
     /// Connects with the reply of the peer's domain. The same reply twice is no error.
-    pub(crate) fn connect(&mut self, port_state: &PortState, pe: Pe, reply: &[u8]) -> Result<()> {
+    pub(crate) fn connect(&mut self, rails: &Rails, pe: Pe, reply: &[u8]) -> Result<()> {
         let bad = |why: String| bad_peer_data("the answer to a lane's endpoint", pe, why);
         let replies = EndpointReplies::from_bytes(reply).map_err(bad)?.0;
         let queues = match &mut self.state {
             ConnectionState::Created(queues) => queues,
             ConnectionState::Connected(queues) => {
-                let known = queues.all().map(|one| one.reply.as_ref());
-                if known.eq(replies.iter().map(Some)) {
+                if queues.reply.as_deref() == Some(reply) {
                     return Ok(());
                 }
                 return Err(bad("this lane is connected already".into()));
@@ -232,13 +279,19 @@ impl Connection {
             )));
         }
         for (one, reply) in queues.all().zip(&replies) {
-            one.check(port_state, reply).map_err(bad)?;
-        }
-        for (queue, reply) in (0..).zip(replies) {
-            if let Some(one) = queues.get_mut(queue) {
-                one.connect(port_state, pe, reply)?;
+            if let Some(reply) = reply {
+                one.check(rails, reply).map_err(bad)?;
             }
         }
+        let alive = queues.numbers().zip(queues.rails());
+        let alive: Vec<u8> = alive
+            .filter(|(_, rail)| rail.is_some())
+            .map(|(queue, _)| queue)
+            .collect();
+        for (queue, one) in alive.into_iter().zip(replies) {
+            queues.connect_one(rails, pe, queue, one)?;
+        }
+        queues.reply = Some(reply.into());
         let created = std::mem::replace(&mut self.state, ConnectionState::Unused);
         if let ConnectionState::Created(queues) = created {
             self.state = ConnectionState::Connected(queues);
@@ -317,22 +370,38 @@ impl Connection {
     /// Destroys the queue pairs, then releases the blocks of their requests. Gives the number of outstanding
     /// requests: the completion queue may still hold as many flushed completions.
     #[cold]
-    pub(crate) fn fail(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
+    pub(crate) fn fail(&mut self, cause: CompletionError, pool: &mut BouncePool) -> Flushed {
         let kept = self.kept.take();
-        let kept = kept.map_or(0, |kept| kept.discard(pool));
-        kept + self.fail_requester(cause, pool)
+        let mut flushed = Flushed::at(0, kept.map_or(0, |kept| kept.discard(pool)));
+        flushed += self.fail_queues(cause, pool);
+        flushed
     }
 
-    fn fail_requester(&mut self, cause: CompletionError, pool: &mut BouncePool) -> u32 {
+    fn fail_queues(&mut self, cause: CompletionError, pool: &mut BouncePool) -> Flushed {
         let queues = match std::mem::replace(&mut self.state, ConnectionState::Failed(cause)) {
             ConnectionState::Created(queues) | ConnectionState::Connected(queues) => queues,
             ConnectionState::Failed(first) => {
                 self.state = ConnectionState::Failed(first);
-                return 0;
+                return Flushed::default();
             }
-            ConnectionState::Unused => return 0,
+            ConnectionState::Unused => return Flushed::default(),
         };
         queues.end(pool)
+    }
+}
+
+/// The regions as one of the peer's NICs knows them.
+#[inline]
+pub(super) fn regions_of<'a>(
+    first: &'a Regions,
+    further: &'a [Regions],
+    peer_rail: u8,
+) -> &'a [Option<Imported>] {
+    match peer_rail {
+        0 => first,
+        rail => further
+            .get(usize::from(rail) - 1)
+            .map_or(&[][..], |regions| regions),
     }
 }
 

@@ -13,6 +13,7 @@ use super::VerbsLane;
 use super::batch::{LONGEST, LocalBuffer, Operation, SendRequest};
 use super::connection::{Connection, ConnectionState, Queues};
 use super::kept::Kept;
+use super::nics::Flushed;
 use super::request_id::RequestId;
 use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
@@ -37,7 +38,12 @@ impl Queues {
         Some(Kept {
             requests: primary.send_queue.iter().collect(),
             nonce: primary.nonce(),
-            bulk_nonces: self.bulk().map(Requester::nonce).collect(),
+            bulk_nonces: self
+                .stripes
+                .iter()
+                .flat_map(|stripes| &stripes.queues)
+                .map(|bulk| bulk.requester.as_ref().map(Requester::nonce))
+                .collect(),
             attempt,
             gpu_written: primary.gpu_written,
         })
@@ -47,7 +53,7 @@ impl Queues {
 impl Connection {
     /// Ends the queue pairs of a peer that is silent, and keeps the requests of the primary one for the next. Gives the number
     /// of others, which are forgotten; none if it cannot be.
-    fn interrupt(&mut self) -> Option<u32> {
+    fn interrupt(&mut self) -> Option<Flushed> {
         let ConnectionState::Connected(queues) = &self.state else {
             return None;
         };
@@ -57,8 +63,10 @@ impl Connection {
             return None;
         }
         let kept = queues.keep()?;
-        let stripes = queues.stripes.as_ref();
-        let forgotten = stripes.map_or(0, |stripes| stripes.outstanding());
+        let mut forgotten = Flushed::default();
+        for bulk in queues.bulk() {
+            forgotten.add(bulk.rail, bulk.send_queue.outstanding());
+        }
         // First, so that it does nothing more even if it cannot be destroyed.
         if let Err(error) = queues.primary.pair.fail() {
             tracing::debug!(%error, "a queue pair that ends");
@@ -86,15 +94,16 @@ impl VerbsLane {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
-        self.cq_credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
+        self.room.credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
         let Some(forgotten) = connection.interrupt() else {
             return false;
         };
-        self.flushed_cqes += forgotten;
         if let ConnectionState::Failed(cause) = &connection.state {
             self.errors.push_back(cause.error(pe));
+            self.note_flushed(forgotten);
             return true;
         }
+        self.note_flushed(forgotten);
         self.port_state.report_interruption(pe);
         self.errors.push_back(Error::Interrupted {
             transport: NAME,

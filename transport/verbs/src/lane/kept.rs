@@ -10,8 +10,8 @@ pub(super) struct Kept {
     pub(super) requests: Vec<Sent>,
     /// The nonce of the endpoint that was interrupted.
     pub(super) nonce: u64,
-    /// Those of its bulk queue pairs' endpoints.
-    pub(super) bulk_nonces: Vec<u64>,
+    /// Those of its bulk queue pairs' endpoints, by their places; none of lost ones.
+    pub(super) bulk_nonces: Vec<Option<u64>>,
     /// New queue pairs since the peer last answered, with the next one.
     pub(super) attempt: u32,
     /// Whether GPU memory was written since the last flush.

@@ -1,11 +1,12 @@
 //! The posts of operations that go over the bulk queue pairs: long transfers, in parts, and the flushes behind them.
 
-use oxshmem_transport::{Lane, Local, Op, Pe, Posted, SignalOp};
+use oxshmem_transport::{Lane, Local, LocalKey, Op, Pe, Posted, RegionId, Remote, SignalOp};
 
 use super::VerbsLane;
 use super::batch::LocalBuffer;
-use super::connection::{Connection, ConnectionState, Queues};
+use super::connection::{Connection, ConnectionState, Queues, regions_of};
 use super::long_operations::LongNumber;
+use super::lost_queue::Packets;
 use super::requester::Requester;
 use super::stripes::{BulkQueue, Stripes, cut};
 use super::wqe_builder::{
@@ -14,12 +15,20 @@ use super::wqe_builder::{
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
 use crate::limits::UNREGISTERED;
-use crate::remote_region::{BoxedError, RemoteAddress, find, find_word};
+use crate::local_keys::LocalRailKeys;
+use crate::region::MrKey;
+use crate::remote_region::{BoxedError, find, find_word};
 
 /// A long transfer, once all about it is known to be right.
 struct Transfer {
     local: Local,
-    remote: RemoteAddress,
+    /// The keys of the local memory at each NIC, if it has several.
+    lkeys: Option<LocalRailKeys>,
+    remote: Remote,
+    /// The address in the target's memory.
+    addr: u64,
+    /// The queue pairs that it may take, as a set of bits.
+    usable: u64,
     is_put: bool,
     /// The update of a signal that follows it.
     signal: Option<Op>,
@@ -28,7 +37,7 @@ struct Transfer {
 /// One part of a transfer.
 struct Part {
     local: Local,
-    remote: RemoteAddress,
+    remote: Remote,
     is_put: bool,
     /// Whether it is all of the transfer.
     is_whole: bool,
@@ -65,8 +74,11 @@ impl WqeBuilder<'_> {
     ///
     /// The part's local memory is valid, as [`oxshmem_transport::Lane::post`] says.
     unsafe fn part(&mut self, part: &Part) -> Result<(), Blocked> {
+        let len = part.local.len as u64;
+        // The regions are those that the peer's NIC of this queue pair knows.
+        let remote = find(self.regions, self.pe, part.remote, len)?;
         if !part.is_put {
-            return self.get(&part.local, part.remote);
+            return self.get(&part.local, remote);
         }
         let keyed = key(&part.local).filter(|_| !part.is_whole);
         let (local, block) = match keyed {
@@ -78,8 +90,30 @@ impl WqeBuilder<'_> {
             // SAFETY: as this function's caller promises.
             None => unsafe { self.source(&part.local) }?,
         };
-        self.write_words(part.remote, local, block, true);
+        self.write_words(remote, local, block, true);
         Ok(())
+    }
+}
+
+/// The key at a NIC.
+fn lkey_at(keys: &LocalRailKeys, rail: u8) -> Option<u32> {
+    keys.get(usize::from(rail)).copied().flatten()
+}
+
+impl Transfer {
+    /// The key of its local memory for requests of a NIC.
+    fn local_key(&self, rail: u8) -> Option<LocalKey> {
+        let known = key(&self.local)?;
+        let lkey = match rail {
+            0 => known.lkey,
+            rail => lkey_at(&self.lkeys?, rail)?,
+        };
+        let key = MrKey {
+            lkey,
+            further: None,
+            ..known
+        };
+        Some(key.to_local_key())
     }
 }
 
@@ -100,13 +134,15 @@ impl VerbsLane {
         let Some(stripes) = &queues.stripes else {
             return false;
         };
-        let has_bulk = stripes.alive().next().is_some();
-        let is_long = |local: &Local| has_bulk && local.len as u64 >= self.stripe;
+        let is_long = |local: &Local, remote: Remote, signals| {
+            local.len as u64 >= self.stripe
+                && self.usable(connection, stripes, local, remote.region, signals) != 0
+        };
         match op {
-            Op::Put { from, .. } => is_long(from),
-            Op::Get { into, .. } => is_long(into),
+            Op::Put { from, to } => is_long(from, *to, false),
+            Op::Get { into, from } => is_long(into, *from, false),
             // The caller of a shorter one need not come back, and its signal waits for nobody here.
-            Op::PutSignal { from, .. } => is_long(from) && from.len > UNREGISTERED,
+            Op::PutSignal { from, to, .. } => from.len > UNREGISTERED && is_long(from, *to, true),
             Op::Flush => {
                 let operations = connection.operations.as_ref();
                 stripes.queues.iter().any(|bulk| bulk.is_dirty)
@@ -115,6 +151,35 @@ impl VerbsLane {
             }
             _ => false,
         }
+    }
+
+    /// The queue pairs that may carry parts of a transfer, as a set of bits: both NICs have keys of its memory, and nothing
+    /// keeps a signal of it from waiting for the part.
+    fn usable(
+        &self,
+        connection: &Connection,
+        stripes: &Stripes,
+        local: &Local,
+        region: RegionId,
+        signals: bool,
+    ) -> u64 {
+        let at = region.0 as usize;
+        let has_lkey = |rail: u8| match key(local) {
+            Some(key) if rail > 0 => {
+                let keys = key.further.map(|place| self.rails.local_keys.get(place));
+                keys.is_some_and(|keys| lkey_at(&keys, rail).is_some())
+            }
+            _ => true,
+        };
+        stripes.usable(|one| {
+            let regions = connection.regions_at(one.peer_rail);
+            let Some(Some(imported)) = regions.get(at) else {
+                return false;
+            };
+            let on_gpu = imported.first().is_some_and(|first| first.on_gpu);
+            let plan = flush_plan(one.order, true, on_gpu, !self.software);
+            has_lkey(one.rail) && (!signals || plan != FlushPlan::Wait)
+        })
     }
 
     /// Posts an operation that [goes in parts](Self::goes_in_parts), `posted` of whose batch were posted before; none if it
@@ -153,8 +218,10 @@ impl VerbsLane {
             }
             Err(Blocked::Full) => {
                 // Unsignaled requests may hold the missing credits.
-                let queues = 1 + self.port_state.bulk_queues();
-                self.is_blocked |= self.cq_credits < queues * MAX_REQUESTS as u32;
+                let needed = |rail| self.rails.queues_at(rail) * MAX_REQUESTS as u32;
+                let is_short = |rail| self.credits(rail) < needed(rail);
+                let rails = self.further.iter().map(|nic| nic.port_state.rail);
+                self.is_blocked |= is_short(0) || rails.into_iter().any(is_short);
                 Some(Posted::full(posted))
             }
         }
@@ -171,10 +238,18 @@ impl VerbsLane {
             Op::Get { into, from } => (into, false, from),
             ref other => return Err(unsupported(format!("{other:?} in parts"))),
         };
-        let remote = find(regions, pe, remote, length(&local, self.max_transfer)?)?;
+        let found = find(regions, pe, remote, length(&local, self.max_transfer)?)?;
+        let signals = matches!(op, Op::PutSignal { .. });
+        let stripes = queues.stripes.as_ref();
+        let place = key(&local).and_then(|key| key.further);
         let mut transfer = Transfer {
             local,
+            lkeys: place.map(|place| self.rails.local_keys.get(place)),
             remote,
+            addr: found.addr,
+            usable: stripes.map_or(0, |stripes| {
+                self.usable(connection, stripes, &local, remote.region, signals)
+            }),
             is_put,
             signal: None,
         };
@@ -191,9 +266,8 @@ impl VerbsLane {
         with_signals(self.has_atomics, queues.primary.order)?;
         find_word(regions, pe, signal, "a signal")?;
         let (order, has_fences) = (queues.primary.order, !self.software);
-        let waits = flush_plan(order, true, remote.on_gpu, has_fences) == FlushPlan::Wait;
         let is_write = op == SignalOp::Set;
-        if waits || signal_hold(order, is_write, false, has_fences).is_none() {
+        if signal_hold(order, is_write, false, has_fences).is_none() {
             return Err(unsupported(
                 "a put-with-signal towards a NIC that does not keep writes in order".into(),
             ));
@@ -228,14 +302,15 @@ impl VerbsLane {
         let picked = self.pick(pe, &transfer)?;
         let mut number = None;
         for ((offset, bytes), queue) in picked {
+            let rail = self.rail_of(pe, queue);
             let part = Part {
                 local: Local {
                     addr: transfer.local.addr.wrapping_add(offset as usize),
                     len: bytes as usize,
-                    ..transfer.local
+                    key: transfer.local_key(rail),
                 },
-                remote: RemoteAddress {
-                    addr: transfer.remote.addr + offset,
+                remote: Remote {
+                    offset: transfer.remote.offset + offset,
                     ..transfer.remote
                 },
                 is_put: transfer.is_put,
@@ -265,22 +340,24 @@ impl VerbsLane {
         pe: Pe,
         transfer: &Transfer,
     ) -> Result<impl Iterator<Item = ((u64, u64), u8)> + use<>, Blocked> {
-        let (credits, window) = (self.cq_credits, self.window);
-        let Some(stripes) = self.stripes_mut(pe) else {
+        let queues = transfer.usable.count_ones() as usize;
+        let cuts = cut(transfer.local.len as u64, transfer.addr, queues);
+        let count = cuts.clone().count();
+        let needed = (count + 1) * MAX_REQUESTS;
+        let stripes = self.connected(pe);
+        let stripes = stripes.and_then(|(_, queues)| queues.stripes.as_ref());
+        let has_room = stripes.is_some_and(|stripes| {
+            let mut alive = stripes.alive();
+            stripes.bytes() < self.window
+                && alive.all(|one| {
+                    let credits = self.credits(one.rail) as usize;
+                    credits >= needed && one.has_room(credits)
+                })
+        });
+        let Some(stripes) = self.stripes_mut(pe).filter(|_| has_room) else {
             return Err(Blocked::Full);
         };
-        let cuts = cut(
-            transfer.local.len as u64,
-            transfer.remote.addr,
-            stripes.alive().count(),
-        );
-        let count = cuts.clone().count();
-        let has_room = stripes.alive().all(|one| one.has_room(credits as usize));
-        let is_short = (credits as usize) < (count + 1) * MAX_REQUESTS;
-        if !has_room || is_short || stripes.bytes() >= window {
-            return Err(Blocked::Full);
-        }
-        Ok(cuts.zip(stripes.pick(count)))
+        Ok(cuts.zip(stripes.pick(count, transfer.usable)))
     }
 
     /// The bulk queue pairs that need a flush, as a set of bits, if they and the primary one can be flushed now.
@@ -297,9 +374,11 @@ impl VerbsLane {
         let dirty = queues.dirty();
         let all = std::iter::once(&queues.primary).chain(dirty.clone().map(|(_, one)| one));
         let needed = all.clone().count() * MAX_REQUESTS;
-        let credits = self.cq_credits as usize;
-        let has_room = all.clone().all(|one| one.has_room(credits));
-        if has_signals || repeats || !has_room || credits < needed {
+        let has_room = all.clone().all(|one| {
+            let credits = self.credits(one.rail) as usize;
+            one.has_room(credits) && credits >= needed
+        });
+        if has_signals || repeats || !has_room {
             return Err(Blocked::Full);
         }
         if all.clone().any(|one| one.must_wait(!self.software)) {
@@ -367,7 +446,7 @@ impl VerbsLane {
             let Some((number, signal)) = operations.and_then(|operations| operations.due()) else {
                 return Ok(());
             };
-            if !queues.primary.has_room(self.cq_credits as usize) {
+            if !queues.primary.has_room(self.room.credits as usize) {
                 return Err(Blocked::Full);
             }
             self.build(pe, 0, |builder| {
@@ -383,6 +462,13 @@ impl VerbsLane {
             // SAFETY: as above.
             unsafe { self.submit(pe, true) }?;
         }
+    }
+
+    /// The NIC of a queue pair; the first one of one that is lost.
+    fn rail_of(&self, pe: Pe, queue: u8) -> u8 {
+        let connected = self.connected(pe);
+        let rail = connected.and_then(|(_, queues)| queues.rails().nth(usize::from(queue)));
+        rail.flatten().unwrap_or(0)
     }
 
     /// Builds requests for a queue pair in the batch, which is empty. There must be room.
@@ -405,7 +491,11 @@ impl VerbsLane {
         let mut builder = WqeBuilder {
             pe,
             queue,
-            regions: &connection.regions,
+            regions: regions_of(
+                &connection.regions,
+                &connection.further,
+                requester.peer_rail,
+            ),
             requester,
             batch: &mut self.batch,
             pool: &mut self.pool,
@@ -415,7 +505,8 @@ impl VerbsLane {
             wants_completion: true,
         };
         let built = build(&mut builder);
-        self.cq_credits -= requester.send_queue.outstanding() - before;
+        let (rail, more) = (requester.rail, requester.send_queue.outstanding() - before);
+        self.take_credits(rail, more);
         built
     }
 
@@ -500,6 +591,15 @@ impl VerbsLane {
         // SAFETY: the batch's requests are valid, as this function's caller promises.
         match unsafe { self.batch.post(&requester.pair) } {
             Ok(()) => Ok(()),
+            // Requests that were entered there go by the others.
+            Err(code) if requester.rail > 0 => {
+                let error = std::io::Error::from_raw_os_error(code);
+                let why = format!("ibv_post_send: {error}");
+                match self.lose_queue(pe, queue, &why, Packets::MayBeLate) {
+                    true => Ok(()),
+                    false => Err(self.refused_by_device(pe, code)),
+                }
+            }
             Err(code) => Err(self.refused_by_device(pe, code)),
         }
     }

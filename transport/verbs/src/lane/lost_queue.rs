@@ -4,8 +4,12 @@
 //! may be repeated; the signal behind a put is not posted before all of them are done. Packets of the lost queue pair
 //! do not come late: the peer was silent for as long as its retries lasted. For the same reason the writes that it
 //! acknowledged are in memory by now.
+//!
+//! A queue pair of a further NIC may also be lost because this side's device has given it up. Packets of it may be on their
+//! way then, so its requests wait for as long as a network keeps a packet.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::Pe;
 
@@ -13,14 +17,32 @@ use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::repeated;
 use super::long_operations::LongNumber;
+use super::nics::Flushed;
 use super::request_id::RequestId;
+use super::requester::{NicPair, Requester};
 use super::send_queue::{RequestKind, Sent};
 use super::stripes::Repeat;
-use super::wqe_builder::Blocked;
+use super::wqe_builder::{Blocked, unsupported};
 use crate::completion_error::CompletionError;
 
-/// The requests of a lost queue pair that are to be posted again, in order; `sink`: where reads go whose data nobody wants.
-fn repeats(sent: Vec<Sent>, mut parts: VecDeque<LongNumber>, sink: *mut u8) -> Vec<Repeat> {
+/// The time for which a network keeps a packet at most, and the target's bus a write.
+const PACKET_LIFETIME: Duration = Duration::from_secs(1);
+
+/// The packets of a queue pair that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packets {
+    /// None is on its way.
+    Gone,
+    MayBeLate,
+}
+
+/// The requests of a lost queue pair that are to be posted again, in order; `nics`: its NICs; `sink`: where reads go whose data nobody wants.
+fn repeats(
+    sent: Vec<Sent>,
+    mut parts: VecDeque<LongNumber>,
+    nics: NicPair,
+    sink: *mut u8,
+) -> Vec<Repeat> {
     let mut of = |sent: Sent| {
         let part_of = sent.request.is_last.then(|| parts.pop_front()).flatten();
         let moves_data = match sent.request.kind {
@@ -29,7 +51,7 @@ fn repeats(sent: Vec<Sent>, mut parts: VecDeque<LongNumber>, sink: *mut u8) -> V
             RequestKind::Update | RequestKind::Barrier | RequestKind::Message => false,
         };
         match (moves_data, part_of) {
-            (true, _) => Some(Repeat::Request(sent, part_of)),
+            (true, _) => Some(Repeat::Request(sent, part_of, nics)),
             // Of the requests of a flush the last one stands for all.
             (false, Some(number)) => Some(Repeat::Flush(number)),
             (false, None) => None,
@@ -39,9 +61,9 @@ fn repeats(sent: Vec<Sent>, mut parts: VecDeque<LongNumber>, sink: *mut u8) -> V
 }
 
 impl Connection {
-    /// Ends a bulk queue pair, and keeps its requests for the others. Gives their number, and whether the device has let go of
-    /// their memory; none if it has ended before.
-    fn lose(&mut self, queue: u8, sink: *mut u8) -> Option<(u32, bool)> {
+    /// Ends a bulk queue pair, and keeps its requests for the others. Gives its NIC, their number, and whether the device has
+    /// let go of their memory; none if it has ended before.
+    fn lose(&mut self, queue: u8, sink: *mut u8, packets: Packets) -> Option<(u8, u32, bool)> {
         let ConnectionState::Connected(queues) = &mut self.state else {
             return None;
         };
@@ -49,40 +71,80 @@ impl Connection {
         let bulk = stripes.bulk_mut(queue)?;
         let mut requester = bulk.requester.take()?;
         bulk.is_dirty = false;
+        let nics = requester.nics();
         let parts = std::mem::take(&mut bulk.parts);
         let sent = requester.send_queue.take_all();
         let outstanding = sent.len() as u32;
         let has_ended = requester.destroy();
         if has_ended {
-            let repeats = repeats(sent, parts, sink);
+            let repeats = repeats(sent, parts, nics, sink);
             // A peer that is lost altogether is found by the primary queue pair.
             let all = std::iter::once(Repeat::Probe).chain(repeats);
             // Those that wait already come after these, in their order.
             let waiting = std::mem::take(&mut stripes.repeats);
             stripes.repeats = all.chain(waiting).collect();
+            if packets == Packets::MayBeLate {
+                stripes.repeats_after = Some(Instant::now() + PACKET_LIFETIME);
+            }
         }
-        Some((outstanding, has_ended))
+        Some((nics.here, outstanding, has_ended))
+    }
+
+    /// The NIC of a queue pair that is not lost.
+    fn rail_of(&self, queue: u8) -> Option<u8> {
+        let ConnectionState::Connected(queues) = &self.state else {
+            return None;
+        };
+        queues.rails().nth(usize::from(queue)).flatten()
+    }
+
+    /// The rkey at one of the peer's NICs of the region that another of them knows by this rkey.
+    fn moved_rkey(&self, rkey: u32, from: u8, to: u8) -> Option<u32> {
+        if from == to {
+            return Some(rkey);
+        }
+        let mut known = self.regions_at(from).iter().zip(self.regions_at(to));
+        known.find_map(|known| match known {
+            (Some(from), Some(to)) if from.has_rkey(rkey) => Some(to.rkey_like(from, rkey)),
+            _ => None,
+        })
     }
 }
 
 impl VerbsLane {
-    /// Loses a bulk queue pair whose request was not answered. Gives whether the connection goes on without it.
+    /// Loses a bulk queue pair whose request has failed. Gives whether the connection goes on without it.
     #[cold]
-    pub(super) fn lose_bulk(&mut self, id: RequestId, why: &CompletionError) -> bool {
+    pub(super) fn lose_bulk(
+        &mut self,
+        id: RequestId,
+        why: &CompletionError,
+        packets: Packets,
+    ) -> bool {
         let RequestId { pe, queue, number } = id;
-        let sink = self.pool.sink();
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was taken.
         let before = number.wrapping_sub(1);
-        self.cq_credits += connection.retire_bulk(queue, before, &mut self.pool);
-        let Some((outstanding, has_ended)) = connection.lose(queue, sink) else {
+        let rail = connection.rail_of(queue);
+        let retired = connection.retire_bulk(queue, before, &mut self.pool);
+        self.give_credits(rail.unwrap_or(0), retired);
+        self.lose_queue(pe, queue, &why.error(pe).to_string(), packets)
+    }
+
+    /// Loses a bulk queue pair. Gives whether the connection goes on without it.
+    #[cold]
+    pub(super) fn lose_queue(&mut self, pe: Pe, queue: u8, why: &str, packets: Packets) -> bool {
+        let sink = self.pool.sink();
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return false;
+        };
+        let Some((rail, outstanding, has_ended)) = connection.lose(queue, sink, packets) else {
             return true;
         };
-        self.flushed_cqes += outstanding;
+        self.note_flushed(Flushed::at(rail, outstanding));
         if has_ended {
-            tracing::warn!(%pe, queue, outstanding, why = %why.error(pe), "one of the queue pairs for long transfers \
+            tracing::warn!(%pe, queue, rail, outstanding, %why, "one of the queue pairs for long transfers \
                  to a PE is lost: what it had outstanding, and later transfers, go by the others");
             self.note_due(pe);
         }
@@ -94,7 +156,9 @@ impl VerbsLane {
         while let Some((repeat, queue)) = self.next_repeat(pe)? {
             match repeat {
                 Repeat::Probe => self.push_noop(pe, 0),
-                Repeat::Request(sent, part_of) => self.repeat_request(pe, queue, sent, part_of)?,
+                Repeat::Request(sent, part_of, _) => {
+                    self.repeat_request(pe, queue, sent, part_of)?
+                }
                 Repeat::Flush(number) => {
                     self.build(pe, queue, |builder| builder.flush())?;
                     self.move_part(pe, queue, number);
@@ -110,8 +174,8 @@ impl VerbsLane {
 
     /// The next of these, and the queue pair that it goes to: a bulk one if one is left.
     fn next_repeat(&mut self, pe: Pe) -> Result<Option<(Repeat, u8)>, Blocked> {
-        let (credits, has_fences) = (self.cq_credits as usize, !self.software);
-        let Some((_, queues)) = self.connected(pe) else {
+        let has_fences = !self.software;
+        let Some((connection, queues)) = self.connected(pe) else {
             return Ok(None);
         };
         let Some(stripes) = &queues.stripes else {
@@ -120,16 +184,49 @@ impl VerbsLane {
         let Some(repeat) = stripes.repeats.front().copied() else {
             return Ok(None);
         };
-        let mut alive = (1..).zip(&stripes.queues);
-        let alive = alive.find_map(|(queue, bulk)| Some((queue, bulk.requester.as_ref()?)));
-        let (queue, requester) = alive.unwrap_or((0, &queues.primary));
-        if !requester.has_room(credits) || !queues.primary.has_room(credits) {
+        if stripes
+            .repeats_after
+            .is_some_and(|after| Instant::now() < after)
+        {
+            return Err(Blocked::Full);
+        }
+        let bulk = (1..).zip(&stripes.queues);
+        let bulk = bulk.filter_map(|(queue, bulk)| Some((queue, bulk.requester.as_ref()?)));
+        let mut all = bulk.chain([(0, &queues.primary)]);
+        let found = all.find_map(|(queue, one)| {
+            Some((self.moved(connection, repeat, one.nics())?, queue, one))
+        });
+        let Some((repeat, queue, requester)) = found else {
+            return Err(unsupported(
+                "the transfer of memory that no NIC left has a key of".into(),
+            ));
+        };
+        let has_room = |one: &Requester| one.has_room(self.credits(one.rail) as usize);
+        if !has_room(requester) || !has_room(&queues.primary) {
             return Err(Blocked::Full);
         }
         if matches!(repeat, Repeat::Flush(_)) && requester.must_wait(has_fences) {
             return Err(Blocked::Unfenced);
         }
         Ok(Some((repeat, queue)))
+    }
+
+    /// A request as queue pairs of these NICs carry it out, if they have keys of its memory.
+    fn moved(&self, connection: &Connection, repeat: Repeat, to: NicPair) -> Option<Repeat> {
+        let Repeat::Request(mut sent, part_of, from) = repeat else {
+            return Some(repeat);
+        };
+        let sides = &mut sent.read;
+        sides.rkey = connection.moved_rkey(sides.rkey, from.there, to.there)?;
+        if from.here != to.here {
+            sides.lkey = if sides.lkey == self.pool.lkey(from.here) {
+                self.pool.lkey(to.here)
+            } else {
+                let keys = &self.rails.local_keys;
+                keys.moved(sides.lkey, from.here, to.here)?
+            };
+        }
+        Some(Repeat::Request(sent, part_of, to))
     }
 
     fn repeat_request(
@@ -149,7 +246,8 @@ impl VerbsLane {
             return Ok(());
         };
         let number = requester.send_queue.enter(sent);
-        self.cq_credits -= 1;
+        let rail = requester.rail;
+        self.take_credits(rail, 1);
         let id = RequestId { pe, queue, number };
         self.batch.push(id, repeated(&sent));
         match part_of {
@@ -201,6 +299,8 @@ mod tests {
     use super::super::send_queue::{SendQueue, WorkRequest};
     use super::*;
 
+    const NICS: NicPair = NicPair { here: 1, there: 2 };
+
     #[test]
     fn data_is_moved_again_in_order_and_a_flush_is_made_anew() {
         let (mut buffers, mut queue) = ([0_u8; 16], SendQueue::new(16));
@@ -232,12 +332,13 @@ mod tests {
             ..first
         });
         queue.push_read(WorkRequest::PLAIN, read(sink));
-        let all = repeats(queue.take_all(), numbers.into(), sink);
+        let all = repeats(queue.take_all(), numbers.into(), NICS, sink);
         assert_eq!(queue.outstanding(), 0);
         let told: Vec<_> = all
             .iter()
             .map(|repeat| match repeat {
-                Repeat::Request(sent, of) => (Some(sent.request.kind), *of),
+                Repeat::Request(sent, of, NICS) => (Some(sent.request.kind), *of),
+                Repeat::Request(_, _, other) => panic!("{other:?}"),
                 Repeat::Flush(of) => (None, Some(*of)),
                 Repeat::Probe => panic!("none was lost"),
             })

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Pe, Result};
 
 use super::bounce_pool::BouncePool;
+use super::nics::{CompletionRoom, LaneNic};
 use super::put_keys::PutKeys;
 use super::send_queue::SendQueue;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
 use crate::port::Path;
 use crate::port_state::{LEAST_DEPTH, PortState, bad_peer_data, requests};
+use crate::rails::Rails;
 use crate::wire::{self, Endpoint, EndpointReply, TargetOrder};
 
 /// Reads and atomics that one connection has in flight at most.
@@ -26,6 +28,10 @@ const STALL: Duration = Duration::from_millis(300);
 pub(crate) struct Requester {
     // First, so that it ends before the memory that it may still write to.
     pub(crate) pair: QueuePair,
+    /// The number of its NIC.
+    pub(crate) rail: u8,
+    /// The number of the peer's NIC.
+    pub(crate) peer_rail: u8,
     pub(crate) send_queue: SendQueue,
     /// Bytes that a request may carry inline.
     pub(crate) max_inline: u32,
@@ -50,7 +56,13 @@ pub(crate) struct Requester {
     /// The oldest outstanding request at the last check for a stall, and since when it is the oldest.
     oldest: Option<(u32, Instant)>,
     pub(super) endpoint: Endpoint,
-    pub(super) reply: Option<EndpointReply>,
+}
+
+/// The two NICs of a connected queue pair, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NicPair {
+    pub(crate) here: u8,
+    pub(crate) there: u8,
 }
 
 /// The use of a queue pair.
@@ -71,22 +83,50 @@ pub(super) struct Predecessor {
 
 /// The making of the queue pairs of one connection, with all that they have in common.
 pub(super) struct Making<'a> {
-    pub(super) port_state: &'a PortState,
+    pub(super) rails: &'a Rails,
     pub(super) pe: Pe,
-    pub(super) completions: &'a Arc<CompletionQueue>,
+    /// The completions of requests at the first NIC.
+    pub(super) first: &'a CompletionRoom,
+    /// The further NICs that the lane uses.
+    pub(super) further: &'a [LaneNic],
     /// Requests of each.
     pub(super) capacity: u32,
 }
 
 impl Making<'_> {
-    /// Creates a queue pair; `kept` requests are to find room there.
-    pub(super) fn requester(
+    /// Creates the primary queue pair; `kept` requests are to find room there.
+    pub(super) fn primary(&self, before: Option<Predecessor>, kept: usize) -> Result<Requester> {
+        let nic = (&*self.rails.primary, &self.first.queue);
+        self.requester(nic, Role::Primary, before, kept)
+    }
+
+    /// Creates the bulk queue pair at this place. None where its NIC cannot be used, which is not the first.
+    pub(super) fn bulk(&self, at: usize, before: Option<Predecessor>) -> Result<Option<Requester>> {
+        let rail = self.rails.of_bulk_queue(at);
+        if rail == 0 {
+            let nic = (&*self.rails.primary, &self.first.queue);
+            return self.requester(nic, Role::Bulk, before, 0).map(Some);
+        }
+        let nic = self.further.iter().find(|nic| nic.port_state.rail == rail);
+        let Some(nic) = nic.filter(|nic| nic.port_state.is_usable()) else {
+            return Ok(None);
+        };
+        nic.port_state.events();
+        let made = self.requester((&nic.port_state, &nic.room.queue), Role::Bulk, before, 0);
+        let made = made.inspect_err(|error| {
+            let (pe, port) = (self.pe, nic.port_state.port.name());
+            tracing::warn!(%pe, %port, %error, "a NIC is not used with a PE");
+        });
+        Ok(made.ok())
+    }
+
+    fn requester(
         &self,
+        (port_state, completions): (&PortState, &Arc<CompletionQueue>),
         role: Role,
         before: Option<Predecessor>,
         kept: usize,
     ) -> Result<Requester> {
-        let port_state = self.port_state;
         let (port, here) = (&port_state.port, port_state.addressing());
         let sizes = QueueSizes {
             depth: self.capacity,
@@ -97,7 +137,7 @@ impl Making<'_> {
             },
             max_pairs: port.limits.queue_pairs,
         };
-        let (domain, completions) = (&port_state.protection_domain, self.completions);
+        let domain = &port_state.protection_domain;
         let pair = QueuePair::new(domain, completions, completions, ReceiveSource::None, sizes)?;
         pair.prepare(port.number, here.partition)?;
         let (nonce, attempt) = match before {
@@ -112,7 +152,9 @@ impl Making<'_> {
             sequence: (port_state.next_nonce() >> 40) as u32,
             reads: port.limits.reads_out.clamp(1, READS),
             ece: pair.ece(),
+            rail: port_state.rail,
             port: here.address(),
+            networks: port_state.networks.clone(),
         };
         Ok(Requester {
             max_inline: match role {
@@ -121,6 +163,8 @@ impl Making<'_> {
             },
             send_queue: SendQueue::new(pair.depth()),
             pair,
+            rail: port_state.rail,
+            peer_rail: 0,
             last_read: None,
             last_atomic: None,
             // Puts must not pass those of the queue pair before it, if a fence was between them.
@@ -136,7 +180,6 @@ impl Making<'_> {
             attempt,
             oldest: None,
             endpoint,
-            reply: None,
         })
     }
 }
@@ -158,11 +201,8 @@ fn destroyed(pair: QueuePair, outstanding: u32) -> bool {
 
 impl Requester {
     /// Whether this reply, or some part of it, is to another endpoint or wants more than was offered.
-    pub(super) fn check(
-        &self,
-        port_state: &PortState,
-        reply: &EndpointReply,
-    ) -> Result<(), String> {
+    pub(super) fn check(&self, rails: &Rails, reply: &EndpointReply) -> Result<(), String> {
+        let port_state = rails.get(self.rail).unwrap_or(&rails.primary);
         if reply.nonce != self.endpoint.nonce {
             return Err("it answers another endpoint".into());
         }
@@ -176,14 +216,10 @@ impl Requester {
     }
 
     /// Connects one queue pair by the reply to its endpoint.
-    pub(super) fn connect(
-        &mut self,
-        port_state: &PortState,
-        pe: Pe,
-        reply: EndpointReply,
-    ) -> Result<()> {
+    pub(super) fn connect(&mut self, rails: &Rails, pe: Pe, reply: EndpointReply) -> Result<()> {
+        let port_state = rails.get(self.rail).unwrap_or(&rails.primary);
         let bad = |why: String| bad_peer_data("the answer to a lane's endpoint", pe, why);
-        self.check(port_state, &reply).map_err(bad)?;
+        self.check(rails, &reply).map_err(bad)?;
         let path = Path {
             mtu: reply.mtu,
             route: reply.route,
@@ -210,7 +246,7 @@ impl Requester {
             self.order.flush_word = None;
         }
         self.description = attributes.description;
-        self.reply = Some(reply);
+        self.peer_rail = reply.rail;
         Ok(())
     }
 
@@ -234,6 +270,14 @@ impl Requester {
     pub(super) fn destroy(self) -> bool {
         let outstanding = self.send_queue.outstanding();
         destroyed(self.pair, outstanding)
+    }
+
+    /// Its NICs.
+    pub(super) fn nics(&self) -> NicPair {
+        NicPair {
+            here: self.rail,
+            there: self.peer_rail,
+        }
     }
 
     /// Whether the peer has ever answered, an earlier queue pair of this connection perhaps.

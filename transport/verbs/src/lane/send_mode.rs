@@ -21,7 +21,9 @@ pub(crate) enum SendMode {
 #[inline]
 pub(crate) fn send_mode(len: usize, key: Option<MrKey>, max_inline: u32) -> SendMode {
     match key {
-        Some(MrKey { lkey, on_gpu: true }) => SendMode::Zcopy(lkey),
+        Some(MrKey {
+            lkey, on_gpu: true, ..
+        }) => SendMode::Zcopy(lkey),
         _ if len <= max_inline as usize => SendMode::Inline,
         _ if len <= UNREGISTERED => SendMode::Bcopy,
         Some(MrKey { lkey, .. }) => SendMode::Zcopy(lkey),
@@ -91,7 +93,13 @@ mod tests {
 
     #[test]
     fn the_cpu_copies_nothing_out_of_gpu_memory_whatever_its_length() {
-        let key = |on_gpu| Some(MrKey { lkey: 7, on_gpu });
+        let key = |on_gpu| {
+            Some(MrKey {
+                lkey: 7,
+                further: None,
+                on_gpu,
+            })
+        };
         for len in [1, 8, 220, 221, UNREGISTERED, UNREGISTERED + 1, 1 << 30] {
             for inline in [0, 220, 4096] {
                 assert_eq!(

@@ -48,7 +48,11 @@ impl VerbsLane {
             return;
         };
         // Some devices check address and key of a write of nothing. Without a region there are none to give.
-        let mut regions = connection.regions.iter().flatten();
+        let ConnectionState::Connected(queues) = &connection.state else {
+            return;
+        };
+        let peer_rail = queues.peer_rail(queue);
+        let mut regions = connection.regions_at(peer_rail).iter().flatten();
         let place = regions.find_map(Imported::first);
         let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
         self.push_alone(pe, queue, Operation::Write(addr, rkey));
@@ -65,7 +69,16 @@ impl VerbsLane {
         let Some(requester) = queues.get_mut(queue) else {
             return false;
         };
-        if self.cq_credits == 0 || requester.send_queue.free() == 0 {
+        let rail = requester.rail;
+        let credits = match rail {
+            0 => self.room.credits,
+            rail => {
+                let mut nics = self.further.iter();
+                let nic = nics.find(|nic| nic.port_state.rail == rail);
+                nic.map_or(0, |nic| nic.room.credits)
+            }
+        };
+        if credits == 0 || requester.send_queue.free() == 0 {
             return false;
         }
         let number = requester.send_queue.push(WorkRequest {
@@ -76,7 +89,7 @@ impl VerbsLane {
             },
             ..WorkRequest::PLAIN
         });
-        self.cq_credits -= 1;
+        self.take_credits(rail, 1);
         let request = SendRequest {
             operation,
             local: LocalBuffer::Empty,
@@ -120,7 +133,7 @@ impl VerbsLane {
                 continue;
             }
             let later = queue.expects_completion() && !wants_signal;
-            if later || self.cq_credits == 0 || queue.free() == 0 {
+            if later || self.room.credits == 0 || queue.free() == 0 {
                 connection.is_listed = true;
                 connection.wants_signal = wants_signal;
                 self.wants_signal |= wants_signal;

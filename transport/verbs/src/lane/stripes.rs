@@ -5,9 +5,10 @@
 //! bulk queue pair that was written by, too, and a signal behind long data is posted when that data is placed.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use super::long_operations::LongNumber;
-use super::requester::Requester;
+use super::requester::{NicPair, Requester};
 use super::send_queue::Sent;
 
 /// The shortest part that a transfer is cut into, in bytes.
@@ -32,8 +33,8 @@ pub(crate) struct BulkQueue {
 pub(crate) enum Repeat {
     /// An empty write by the primary queue pair, which finds out whether the peer answers at all.
     Probe,
-    /// Data that moves, and the operation of which it is the last request of a part.
-    Request(Sent, Option<LongNumber>),
+    /// Data that moves, the operation of which it is the last request of a part, and the NICs whose keys it has.
+    Request(Sent, Option<LongNumber>, NicPair),
     /// A flush of the parts before it, itself a part.
     Flush(LongNumber),
 }
@@ -47,12 +48,15 @@ pub(crate) struct Stripes {
     next: usize,
     /// The requests of lost queue pairs, in the order in which they are to be posted again.
     pub(crate) repeats: VecDeque<Repeat>,
+    /// The time before which they are not: packets of a lost queue pair may still come.
+    pub(crate) repeats_after: Option<Instant>,
 }
 
 impl Stripes {
-    pub(crate) fn new(requesters: Vec<Requester>) -> Stripes {
+    /// Of these queue pairs, some of which were never made.
+    pub(crate) fn new(requesters: Vec<Option<Requester>>) -> Stripes {
         let queues = requesters.into_iter().map(|requester| BulkQueue {
-            requester: Some(requester),
+            requester,
             parts: VecDeque::new(),
             is_dirty: false,
         });
@@ -60,6 +64,7 @@ impl Stripes {
             queues: queues.collect(),
             next: 0,
             repeats: VecDeque::new(),
+            repeats_after: None,
         }
     }
 
@@ -69,16 +74,21 @@ impl Stripes {
         self.queues.get_mut(usize::from(queue).wrapping_sub(1))
     }
 
-    /// The numbers of the queue pairs for a transfer of this many parts, each another one.
-    pub(crate) fn pick(&mut self, parts: usize) -> impl Iterator<Item = u8> + use<> {
+    /// The numbers of the queue pairs for a transfer of this many parts, each another one of the `usable`, which are a set of
+    /// bits by their places.
+    pub(crate) fn pick(&mut self, parts: usize, usable: u64) -> impl Iterator<Item = u8> + use<> {
         let (first, count) = (self.next, self.queues.len());
         self.next = (first + parts) % count.max(1);
-        let numbered = (0..).zip(&self.queues);
-        let alive = numbered.filter(|(_, bulk)| bulk.requester.is_some());
-        let alive: u64 = alive.fold(0, |set, (at, _)| set | 1 << at);
         let turns = (0..count).map(move |at| (first + at) % count);
-        let turns = turns.filter(move |at| alive >> at & 1 == 1);
+        let turns = turns.filter(move |at| usable >> at & 1 == 1);
         turns.take(parts).map(|at| (at + 1) as u8)
+    }
+
+    /// The queue pairs that are not lost and of which something holds, as a set of bits by their places.
+    pub(crate) fn usable(&self, holds: impl Fn(&Requester) -> bool) -> u64 {
+        let usable = |bulk: &BulkQueue| bulk.requester.as_ref().is_some_and(&holds);
+        let all = (0..).zip(&self.queues);
+        all.fold(0, |set, (at, bulk)| set | u64::from(usable(bulk)) << at)
     }
 
     /// The queue pairs that are not lost.
@@ -90,11 +100,6 @@ impl Stripes {
     /// Bytes in flight.
     pub(crate) fn bytes(&self) -> u64 {
         self.alive().map(|one| one.send_queue.bytes()).sum()
-    }
-
-    /// Requests outstanding.
-    pub(crate) fn outstanding(&self) -> u32 {
-        self.alive().map(|one| one.send_queue.outstanding()).sum()
     }
 }
 

@@ -27,12 +27,12 @@ fn alone() -> (VerbsDomain, Arc<PortState>, VerbsLane) {
         open(),
         Settings::default(),
         None,
-        job.clone(),
-        Arc::clone(&totals),
+        (job.clone(), Arc::clone(&totals)),
+        None,
     )
     .unwrap();
     let port_state = Arc::new(PortState::new(open(), Settings::default(), job, totals).unwrap());
-    let mut lane = VerbsLane::new(&port_state).unwrap();
+    let mut lane = VerbsLane::new(&Rails::alone(Arc::clone(&port_state))).unwrap();
     let endpoint = lane.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
     lane.connect(PE0, &answer).unwrap();
@@ -49,9 +49,9 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_credits_back() 
     port_state.published.import(
         PE0,
         RegionId(0),
-        crate::remote_region::Imported::new(key, false),
+        &crate::remote_region::Imported::by_rail(&key, false),
     );
-    let credits = lane.cq_credits;
+    let credits = lane.room.credits;
     let get = |at: usize| Op::Get {
         into: Local {
             addr: memory.base().as_ptr().wrapping_add(at),
@@ -92,7 +92,7 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_credits_back() 
     // Told once, if at all there; then never again.
     let _told = lane.progress();
     lane.progress().unwrap();
-    assert_eq!((lane.cq_credits, lane.flushed_cqes), (credits, 0));
+    assert_eq!((lane.room.credits, lane.room.flushed), (credits, 0));
     // SAFETY: as above.
     let again = unsafe { lane.post(PE0, &gets) };
     assert!(
@@ -126,12 +126,12 @@ fn error_in_time(lane: &mut VerbsLane, mut also: impl FnMut()) -> Error {
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe() {
     let (domain, port_state, _) = alone();
-    let mut lane = VerbsLane::new(&port_state).unwrap();
+    let mut lane = VerbsLane::new(&Rails::alone(Arc::clone(&port_state))).unwrap();
     let endpoint = lane.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
     let mut answer = crate::wire::EndpointReplies::from_bytes(&answer).unwrap();
     // Nobody's.
-    answer.0[0].queue_pair = 0x00fe_dcba;
+    answer.0[0].as_mut().unwrap().queue_pair = 0x00fe_dcba;
     lane.connect(PE0, &answer.to_bytes()).unwrap();
     let error = error_in_time(&mut lane, || ());
     assert!(
@@ -169,7 +169,7 @@ fn a_message_that_cannot_be_answered_ends_its_own_connection_and_not_the_inbox()
     use oxshmem_transport::{Inbox, Reply};
     let (domain, port_state, mut bad) = alone();
     let mut inbox = domain.inbox().unwrap();
-    let mut good = VerbsLane::new(&port_state).unwrap();
+    let mut good = VerbsLane::new(&Rails::alone(Arc::clone(&port_state))).unwrap();
     let endpoint = good.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
     good.connect(PE0, &answer).unwrap();
@@ -229,8 +229,8 @@ fn a_lost_pe_writes_nothing_any_more() {
     let memory = oxshmem_transport::conformance::host_memory(1 << 20).unwrap();
     let region = domain.register(RegionId(0), &memory).unwrap();
     let key = crate::wire::Key::from_bytes(oxshmem_transport::Region::key(&*region)).unwrap();
-    let imported = crate::remote_region::Imported::new(key, false);
-    port_state.published.import(PE0, RegionId(0), imported);
+    let imported = crate::remote_region::Imported::by_rail(&key, false);
+    port_state.published.import(PE0, RegionId(0), &imported);
     let word = || {
         // SAFETY: the region's first word, aligned; the memory lives.
         let word = unsafe { std::sync::atomic::AtomicU64::from_ptr(memory.base().as_ptr().cast()) };

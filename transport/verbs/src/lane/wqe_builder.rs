@@ -363,7 +363,8 @@ impl WqeBuilder<'_> {
     /// Reads one byte. Writes that the target performs before it are in memory when it completes.
     #[inline]
     fn read_byte(&mut self, remote: RemoteAddress, is_fenced: bool, is_last: bool) -> u32 {
-        let local = LocalBuffer::Registered(self.pool.sink(), 1, self.pool.lkey());
+        let local =
+            LocalBuffer::Registered(self.pool.sink(), 1, self.pool.lkey(self.requester.rail));
         let work = WorkRequest {
             is_last,
             ..WorkRequest::PLAIN
@@ -445,7 +446,7 @@ impl WqeBuilder<'_> {
                 // SAFETY: the source is valid, as this function's caller promises, and not a GPU's;
                 // the block is at least as long, and nobody else's.
                 unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
-                let local = LocalBuffer::Registered(at, len, self.pool.lkey());
+                let local = LocalBuffer::Registered(at, len, self.pool.lkey(self.requester.rail));
                 Ok((local, Some(block)))
             }
             SendMode::Zcopy(lkey) => {
@@ -469,14 +470,14 @@ impl WqeBuilder<'_> {
         let at = self.pool.address(block);
         // SAFETY: the block is aligned, at least as long, and nobody else's.
         unsafe { at.cast::<u64>().write(value) };
-        let local = LocalBuffer::Registered(at, 8, self.pool.lkey());
+        let local = LocalBuffer::Registered(at, 8, self.pool.lkey(self.requester.rail));
         Ok((local, Some(block)))
     }
 
     /// The local buffer for results that no caller wants.
     #[inline]
     fn sink(&self) -> LocalBuffer {
-        LocalBuffer::Registered(self.pool.sink(), 8, self.pool.lkey())
+        LocalBuffer::Registered(self.pool.sink(), 8, self.pool.lkey(self.requester.rail))
     }
 
     #[inline]
@@ -505,7 +506,10 @@ impl WqeBuilder<'_> {
                     ..WorkRequest::PLAIN
                 };
                 let at = self.pool.address(block);
-                (LocalBuffer::Registered(at, len, self.pool.lkey()), work)
+                (
+                    LocalBuffer::Registered(at, len, self.pool.lkey(self.requester.rail)),
+                    work,
+                )
             }
         };
         self.wants_completion = true;
@@ -621,6 +625,9 @@ impl WqeBuilder<'_> {
             ..WorkRequest::PLAIN
         };
         let at = self.pool.address(block);
-        Ok((LocalBuffer::Registered(at, 8, self.pool.lkey()), work))
+        Ok((
+            LocalBuffer::Registered(at, 8, self.pool.lkey(self.requester.rail)),
+            work,
+        ))
     }
 }

@@ -88,6 +88,7 @@ impl ResponderQueuePair {
         let nonce = port_state.next_nonce();
         let mut reply = EndpointReply {
             nonce: endpoint.nonce,
+            rail: port_state.rail,
             queue_pair: pair.number(),
             sequence: (nonce >> 40) as u32,
             reads: endpoint.reads.min(port.limits.reads_in).max(1),

@@ -2,7 +2,11 @@
 
 use proptest::prelude::*;
 
+use super::format::{MOST_QUEUES, Read, Tag, Writer};
 use super::*;
+use crate::ibv::{Ece, Gid};
+use crate::limits::MOST_RAILS;
+use crate::placement::Placement;
 
 fn port() -> impl Strategy<Value = PortAddress> {
     let gids = prop::collection::vec(any::<[u8; 16]>().prop_map(Gid), 0..=MOST_GIDS);
@@ -71,9 +75,22 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
             sequence,
             reads,
             ece,
+            rail: reads % MOST_RAILS as u8,
             port,
+            networks: vec!["RoCE 10.1.0.0/16".into(); usize::from(reads) % 3],
         },
     )
+}
+
+fn rails() -> impl Strategy<Value = Vec<RailAddress>> {
+    let networks = prop::collection::vec("[ -~é]{0,30}", 0..=MOST_NETWORKS);
+    let rail = ("[a-z0-9_:]{0,20}", port(), networks);
+    let rail = rail.prop_map(|(name, port, networks)| RailAddress {
+        name,
+        port,
+        networks,
+    });
+    prop::collection::vec(rail, 1..=3)
 }
 
 /// Checks that any damage to valid bytes is refused.
@@ -91,25 +108,26 @@ fn refuses_damage<T: std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> Read
 proptest! {
     #[test]
     fn what_was_written_is_read_and_what_was_damaged_is_not(
-        pe: u32, port in port(), endpoint in endpoint(), bit: usize, queues in 1..4usize,
+        pe: u32, rails in rails(), endpoint in endpoint(), bit: usize, queues in 1..4usize,
         region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
         gpu: bool, side in gpu_side(), target in target(), order in order(),
         lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
     ) {
-        let address = Address { pe, port, target, gpu: side };
+        let address = Address { pe, rails, target, gpu: side };
         prop_assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address.clone()));
         refuses_damage(&address.to_bytes(), Address::from_bytes, bit);
-        let key = Key { pe, region, base, len, relaxed, strict, gpu };
-        prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
+        let keys = Some(RailKeys { relaxed, strict });
+        let key = Key { pe, region, base, len, rails: [keys, keys.filter(|_| gpu), keys][..queues].into(), gpu };
+        prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key.clone()));
         refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
         let endpoints = Endpoints(vec![endpoint.clone(); queues]);
         prop_assert_eq!(Endpoints::from_bytes(&endpoints.to_bytes()), Ok(endpoints.clone()));
         refuses_damage(&endpoints.to_bytes(), Endpoints::from_bytes, bit);
-        let Endpoint { nonce, queue_pair, sequence, ece, .. } = endpoint;
+        let Endpoint { nonce, rail, queue_pair, sequence, ece, .. } = endpoint;
         let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
         let mtu = 5;
-        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu, lid, route, order, ece };
-        let replies = EndpointReplies(vec![reply; queues]);
+        let reply = EndpointReply { nonce, rail, queue_pair, sequence, reads: 16, mtu, lid, route, order, ece };
+        let replies = EndpointReplies([Some(reply), None, Some(reply)][..queues].into());
         prop_assert_eq!(EndpointReplies::from_bytes(&replies.to_bytes()), Ok(replies.clone()));
         refuses_damage(&replies.to_bytes(), EndpointReplies::from_bytes, bit);
     }
@@ -130,8 +148,10 @@ fn another_version_is_told_as_that_with_both_numbers() {
         region: 0,
         base: 0,
         len: 0,
-        relaxed: 0,
-        strict: 0,
+        rails: vec![Some(RailKeys {
+            relaxed: 0,
+            strict: 0,
+        })],
         gpu: false,
     };
     let mut bytes = key.to_bytes();
@@ -150,8 +170,10 @@ fn a_key_whose_range_overflows_is_refused() {
         region: 0,
         base: u64::MAX,
         len: 2,
-        relaxed: 0,
-        strict: 0,
+        rails: vec![Some(RailKeys {
+            relaxed: 0,
+            strict: 0,
+        })],
         gpu: false,
     };
     assert!(
@@ -181,4 +203,21 @@ fn a_target_without_atomics_is_told_as_that() {
         };
         assert_eq!(target.explain().contains("no atomics"), !has_atomics);
     }
+}
+
+#[test]
+fn a_connection_or_a_key_without_a_first_nic_is_refused() {
+    let replies = EndpointReplies(vec![None]).to_bytes();
+    let why = EndpointReplies::from_bytes(&replies).unwrap_err();
+    assert!(why.contains("no first queue pair"), "{why}");
+    let key = Key {
+        pe: 0,
+        region: 0,
+        base: 0,
+        len: 0,
+        rails: vec![None],
+        gpu: false,
+    };
+    let why = Key::from_bytes(&key.to_bytes()).unwrap_err();
+    assert!(why.contains("first NIC"), "{why}");
 }

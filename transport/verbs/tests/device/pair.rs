@@ -23,7 +23,7 @@ pub struct Side {
 }
 
 impl Side {
-    fn new(verbs: &Verbs, pe: Pe, len: usize) -> Side {
+    pub fn new(verbs: &Verbs, pe: Pe, len: usize) -> Side {
         let devices = verbs.probe().unwrap_or_else(|error| panic!("{error}"));
         let job = Job {
             me: pe,
@@ -139,14 +139,18 @@ pub fn pair(settings: Settings, len: usize) -> [Side; 2] {
 }
 
 pub fn pair_of(verbs: &Verbs, len: usize) -> [Side; 2] {
-    let mut sides = [PE0, PE1].map(|pe| Side::new(verbs, pe, len));
+    connected([PE0, PE1].map(|pe| Side::new(verbs, pe, len)))
+}
+
+/// The sides, whose regions and lanes know each other from now on.
+pub fn connected(mut sides: [Side; 2]) -> [Side; 2] {
     for (here, there) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
         let peer = sides[there].peer();
         let region = sides[there].region.as_ref().unwrap();
         let key = region.key().to_vec();
         let pe = sides[there].pe;
         let imported = sides[here].domain.import(&peer, RegionId(0), &key, None);
-        assert_eq!(imported.unwrap().len(), len);
+        assert_eq!(imported.unwrap().len(), sides[there].memory.len());
         let endpoint = sides[here].lane.endpoint(pe).unwrap();
         let from = sides[here].pe;
         let answer = sides[there].domain.accept(from, &endpoint).unwrap();

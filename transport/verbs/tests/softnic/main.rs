@@ -1,8 +1,8 @@
 //! Faults of devices and links, played on cue by the software NIC. ci/test-softnic runs these tests:
 //!
 //! ```text
-//! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=2*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
-//!     target/debug/deps/softnic-… --ignored --test-threads 1
+//! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=4*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
+//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --test-threads 1
 //! ```
 
 #![cfg(feature = "rdma")]
@@ -19,6 +19,7 @@ mod nic;
 #[path = "../device/pair.rs"]
 mod pair;
 mod queue_pairs;
+mod rails;
 mod receives;
 
 use oxshmem_transport::{Error, Op};

@@ -1,0 +1,74 @@
+//! The values of settings, and the error of one that cannot be understood.
+
+use std::fmt;
+
+/// Three ways to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// As fits the device.
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// The method by which a GPU's memory is registered with the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GpuDirect {
+    /// The first that works: as a dma-buf, by peer memory.
+    Auto,
+    /// As a dma-buf only.
+    DmaBuf,
+    /// By the kernel module nvidia-peermem only.
+    PeerMemory,
+    /// None.
+    Off,
+}
+
+/// The choice of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// That of the table's first entry, by the entry in which the port is a full member, if there
+    /// is one.
+    Auto,
+    /// The entry of the table.
+    Index(u16),
+    /// The entry with this key, whatever its membership bit.
+    Key(u16),
+}
+
+/// The choice of the NICs that one PE uses: its *rails*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rails {
+    /// Those as near and as fast as the first one that no other PE of the host has.
+    Auto,
+    /// So many, the nearest ones.
+    Count(u8),
+    /// The first one, and these ports.
+    Named(Vec<String>),
+}
+
+/// A variable that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// The values that it may have.
+    pub wanted: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SettingsError {
+            name,
+            value,
+            wanted,
+        } = self;
+        write!(f, "{name}={value}: must be {wanted}")
+    }
+}
+
+impl std::error::Error for SettingsError {}
