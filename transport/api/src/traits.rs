@@ -73,8 +73,8 @@ pub struct Network {
 pub struct Further<'d> {
     /// The device.
     pub device: &'d Device,
-    /// Whether it is as near to the PE as the one opened, reaches devices of all hosts that have such, and is no other PE's of
-    /// its host.
+    /// Whether it is as near to the PE as the one opened, reaches devices of all hosts that have such, and is not the one that
+    /// another PE of its host opens.
     pub is_spare: bool,
 }
 

@@ -23,7 +23,7 @@ const LEAST_RATE: f64 = 0.75;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) name: String,
-    /// Whether it is as near as the first, and no other PE of the host has it.
+    /// Whether it is as near as the first, and no PE's first on this host.
     pub(crate) is_spare: bool,
 }
 

@@ -90,7 +90,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_RAILS",
-        "auto: the NICs as near and as fast as the PE's that no other PE of its host has",
+        "auto: the NICs as near and as fast as the PE's first that are no PE's first on its host",
         "the NICs that long transfers of one PE are spread over, beside the one that it opens for all operations: how many, or which ports (auto, 1 to 8, names such as mlx5_0:1,mlx5_1:1)",
     ),
     variable(

@@ -41,7 +41,7 @@ pub enum Partition {
 /// The choice of the NICs that one PE uses: its *rails*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rails {
-    /// Those as near and as fast as the first one that no other PE of the host has.
+    /// Those as near and as fast as the first one that are no PE's first on its host.
     Auto,
     /// So many, the nearest ones.
     Count(u8),

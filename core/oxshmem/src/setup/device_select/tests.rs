@@ -247,3 +247,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn further_devices_come_by_their_distance_and_are_spare_where_they_are_as_near_and_nobodys() {
+    let devices = ["a:1", "b:1", "c:1", "d:1"].map(str::to_owned);
+    let offer = Offer {
+        transport: "verbs".into(),
+        devices: devices.to_vec(),
+        gpus: false,
+        near_cpus: vec![0, 1, 0, 0],
+        near_gpus: vec![("GPU".into(), vec![2, 0, 1, 0])],
+    };
+    let decided = |device, near| Decided {
+        device,
+        near,
+        sharing: 1,
+    };
+    let by_cpus = offer.beside(&decided(0, Anchor::Cpus), &["a:1", "d:1"]);
+    assert_eq!(by_cpus, [(2, true), (3, false), (1, false)]);
+    let by_gpu = offer.beside(&decided(1, Anchor::Gpu("GPU".into())), &["b:1"]);
+    assert_eq!(by_gpu, [(3, true), (2, false), (0, false)]);
+}
