@@ -88,6 +88,8 @@ pub(super) struct Block {
     pub(super) ready: RefCell<VecDeque<u32>>,
     pub(super) fresh: RefCell<Vec<u32>>,
     live: Cell<u32>,
+    /// Whether a fiber has ended since the worker looked.
+    pub(super) ended: Cell<bool>,
     barrier: RefCell<Barrier>,
     warps: Vec<Warp>,
     shared: RefCell<Shared>,
@@ -145,6 +147,7 @@ impl Block {
             ready: RefCell::default(),
             fresh: RefCell::new((0..threads).rev().collect()),
             live: Cell::new(threads),
+            ended: Cell::new(false),
             barrier: RefCell::default(),
             warps: (0..threads.div_ceil(LANES))
                 .map(|warp| Warp::new(threads - warp * LANES))
@@ -208,6 +211,7 @@ impl Block {
     /// Notes that a fiber has ended: from then on nobody waits for it.
     pub(super) fn leave(&self, thread: u32) {
         self.live.set(self.live.get() - 1);
+        self.ended.set(true);
         let freed = self.warp(thread).leave(thread % LANES);
         self.wake_lanes(thread, freed);
         let mut barrier = self.barrier.borrow_mut();

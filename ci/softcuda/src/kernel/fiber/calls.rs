@@ -23,9 +23,11 @@ pub(super) fn enter(fiber: &Fiber) {
     CURRENT.set(fiber);
 }
 
-/// Leaves this thread without a fiber.
-pub(super) fn leave() {
+/// Leaves this thread without a fiber. Returns the one that ran last.
+pub(super) fn leave<'a>() -> Option<&'a Fiber> {
+    let last = current();
     CURRENT.set(std::ptr::null());
+    last
 }
 
 /// The fiber that runs on this thread.

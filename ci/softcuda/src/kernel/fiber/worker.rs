@@ -17,7 +17,7 @@ const PATIENCE: u32 = 1024;
 const NAP: Duration = Duration::from_micros(50);
 
 /// Threads of a worker at least: a thread of the host more is not worth its start for fewer.
-const THREADS_OF_A_WORKER: u64 = 512;
+const THREADS_OF_A_WORKER: u64 = 2048;
 
 /// Runs all threads of a grid. Returns the first error of one.
 pub(crate) fn run(grid: &Grid<'_>) -> Outcome {
@@ -144,46 +144,40 @@ impl Worker<'_> {
         ready.pop_front().map(|thread| (thread, false))
     }
 
-    /// Runs a fiber until it ends or gives way. Returns whether it did more than look at words.
+    /// Runs a fiber until it gives way or ends. Returns whether one did more than look at words.
+    ///
+    /// A fiber that ends has those that are still to begin run behind it, on its stack: most kernels
+    /// wait for nothing, and need no more than one.
     fn turn(&self, block: &Block, thread: u32) -> bool {
         let fiber = &block.fibers[thread as usize];
-        let mut slot = fiber.coroutine.borrow_mut();
-        if slot.is_none() {
-            let Some(made) = begin(self.grid, fiber) else {
-                eprintln!(
-                    "softcuda: kernel {}: no memory for the stack of a thread",
-                    self.grid.name
-                );
-                self.grid.fail(Code::LAUNCH_OUT_OF_RESOURCES);
-                return true;
-            };
-            *slot = Some(made);
-        }
-        let Some(coroutine) = slot.as_mut() else {
-            return false;
+        let waiting = fiber.coroutine.borrow_mut().take();
+        let in_order = self.random.is_none();
+        let Some(mut coroutine) = waiting.or_else(|| begin(self.grid, block, fiber, in_order))
+        else {
+            eprintln!(
+                "softcuda: kernel {}: no memory for the stack of a thread",
+                self.grid.name
+            );
+            self.grid.fail(Code::LAUNCH_OUT_OF_RESOURCES);
+            return true;
         };
-        if let Some(place) = self.grid.place {
-            place(fiber.position);
-        }
-        fiber.runnable.set(true);
-        fiber.fruitless.set(false);
-        calls::enter(fiber);
+        take_place(self.grid, fiber);
         let result = coroutine.resume(());
-        calls::leave();
-        match result {
-            CoroutineResult::Return(()) => {
-                if let Some(ended) = slot.take() {
-                    stack::give_back(ended.into_stack());
+        let last = calls::leave();
+        match (result, last) {
+            (CoroutineResult::Yield(()), Some(last)) => {
+                *last.coroutine.borrow_mut() = Some(coroutine);
+                // Else another fiber's arrival makes it ready.
+                if last.runnable.get() {
+                    block.ready.borrow_mut().push_back(last.thread);
                 }
-                block.leave(thread);
+                block.ended.take() || !last.fruitless.get()
             }
-            CoroutineResult::Yield(()) if fiber.runnable.get() => {
-                block.ready.borrow_mut().push_back(thread);
+            _ => {
+                stack::give_back(coroutine.into_stack());
+                block.ended.take()
             }
-            // Another fiber's arrival makes it ready.
-            CoroutineResult::Yield(()) => {}
         }
-        !fiber.fruitless.get()
     }
 
     /// Ends a grid whose fibers all wait for each other, and says so.
@@ -213,17 +207,41 @@ impl Worker<'_> {
     }
 }
 
-fn begin(grid: &Grid<'_>, fiber: &Fiber) -> Option<Stackful> {
-    let (code, arguments) = (grid.code, grid.arguments);
-    let fiber = std::ptr::from_ref(fiber);
+/// Makes a fiber the one that runs, at its position.
+fn take_place(grid: &Grid<'_>, fiber: &Fiber) {
+    if let Some(place) = grid.place {
+        place(fiber.position);
+    }
+    fiber.runnable.set(true);
+    fiber.fruitless.set(false);
+    calls::enter(fiber);
+}
+
+fn begin(grid: &Grid<'_>, block: &Block, fiber: &Fiber, in_order: bool) -> Option<Stackful> {
+    let grid = std::ptr::from_ref(grid).cast::<Grid<'static>>();
+    let (block, fiber) = (std::ptr::from_ref(block), std::ptr::from_ref(fiber));
     let run = Coroutine::with_stack(
         stack::take()?,
         move |yielder: &corosensei::Yielder<(), ()>, ()| {
-            // SAFETY: the fiber is of a block that lives as long as this coroutine.
-            unsafe { (*fiber).yielder.set(yielder) };
-            // SAFETY: the agreement with the builder of the kernel: it reads one pointer for each
-            // parameter, and through each as many bytes as the parameter has.
-            unsafe { code(arguments) };
+            // SAFETY: grid and block live longer than this coroutine, which the worker drops first.
+            let (grid, block) = unsafe { (&*grid, &*block) };
+            // SAFETY: the fiber is of that block.
+            let mut fiber = unsafe { &*fiber };
+            loop {
+                fiber.yielder.set(yielder);
+                // SAFETY: the agreement with the builder of the kernel: it reads one pointer for each
+                // parameter, and through each as many bytes as the parameter has.
+                unsafe { (grid.code)(grid.arguments) };
+                block.leave(fiber.thread);
+                if !in_order || grid.stopped() {
+                    return;
+                }
+                let Some(next) = block.fresh.borrow_mut().pop() else {
+                    return;
+                };
+                fiber = &block.fibers[next as usize];
+                take_place(grid, fiber);
+            }
         },
     );
     Some(run)
