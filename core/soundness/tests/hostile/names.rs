@@ -20,34 +20,6 @@ const APART: [(&str, &str); 6] = [
         "Builder::gpu",
         "it takes a GPU's context; tests/cuda calls it",
     ),
-    (
-        "World::device_library",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::prepare",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::add_team",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::check",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::bad_call",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::set_deadline",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
-    (
-        "DeviceLibrary::resume",
-        "it needs a GPU; core/oxshmem/tests/device calls it",
-    ),
 ];
 
 /// The names behind `call!(`, `value!(` and `each_call!(` in these tests.
