@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oxshmem::cuda::{Args, Launch, Module, Stream, StreamOptions};
-use oxshmem::{DeviceLibrary, MemoryKind, Pod, Result, Sym, World};
+use oxshmem::cuda::{Args, Launch, Module, Stream};
+use oxshmem::{DeviceLibrary, Pod, Result, Sym, World};
 use oxshmem_cuda::DevicePtr;
+
+use crate::on_gpu::{CUDA, stream};
 
 /// The PTX of `kernels.cu`.
 pub fn path() -> Option<PathBuf> {
@@ -27,12 +29,11 @@ impl<'w> Kernels<'w> {
         let ptx = std::fs::read_to_string(path().unwrap()).unwrap();
         let module = Module::from_ptx(context, &ptx).unwrap();
         library.prepare(&module)?;
-        let stream = Stream::new(context, &StreamOptions::default()).unwrap();
         Ok(Kernels {
             world,
             library,
             module,
-            stream,
+            stream: stream(world),
         })
     }
 
@@ -70,19 +71,8 @@ impl<'w> Kernels<'w> {
 
 /// An object in GPU memory with a value on all PEs.
 pub fn filled<T: Pod>(world: &World, values: &[T]) -> Result<Sym<T>> {
-    let sym = world.alloc_on::<T>(MemoryKind::Cuda, values.len())?;
+    let sym = world.alloc_on::<T>(CUDA, values.len())?;
     world.put(sym, values, world.my_pe())?;
     world.barrier_all()?;
     Ok(sym)
-}
-
-pub fn zeroed<T: Pod>(world: &World, len: usize) -> Result<Sym<T>> {
-    filled(world, &vec![T::zeroed(); len])
-}
-
-/// This PE's values.
-pub fn read<T: Pod>(world: &World, sym: Sym<T>) -> Result<Vec<T>> {
-    let mut values = vec![T::zeroed(); sym.len()];
-    world.get(&mut values, sym, world.my_pe())?;
-    Ok(values)
 }

@@ -13,6 +13,8 @@
 #[allow(dead_code, reason = "the contract's tests use more of it")]
 mod job;
 mod kernels;
+#[path = "../on_gpu/mod.rs"]
+mod on_gpu;
 mod programs;
 
 use job::{Job, end_well};

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use oxshmem::cuda::{Args, Module};
 use oxshmem::{Error, Result, World};
+use oxshmem_cuda::Pinned;
 
 use crate::job::{PROGRAM, say};
-use crate::kernels::{Kernels, filled, read, zeroed};
+use crate::kernels::{Kernels, filled};
+use crate::on_gpu::{read, zeroed};
 use crate::setting::DEADLINE;
 
 /// The scopes in `kernels.cu`. A warp's threads cannot meet on kernels that `ci/softcuda-kernels` builds.
@@ -52,6 +54,39 @@ fn pe() {
 
 fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (seed * 89 + at * 7 + 1) as u8).collect()
+}
+
+/// Puts from and gets into memory that is not symmetric, of more than one piece of a copy by the host.
+fn beside_the_heap(kernels: &Kernels<'_>) -> Result<()> {
+    const LEN: usize = (600 << 10) + 3;
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+    let pinned = Pinned::new(world.gpu_context().unwrap(), LEN, &Default::default()).unwrap();
+    // SAFETY: as many bytes, which no kernel uses when this does.
+    let own = || unsafe { std::slice::from_raw_parts_mut(pinned.as_ptr(), LEN) };
+    let (dest, source) = (zeroed::<u8>(world, LEN)?, filled(world, &bytes(me, LEN))?);
+    own().copy_from_slice(&bytes(me + 7, LEN));
+    let args = |call: u32, dest, source| {
+        let args = Args::new().with(call).with(0_u32).with(dest);
+        args.with(source).with(LEN as u64).with(right as i32)
+    };
+    kernels.run(
+        c"move",
+        1,
+        1,
+        args(0, kernels.at(dest), pinned.device_ptr()),
+    )?;
+    world.barrier_all()?;
+    assert_eq!(read(world, dest)?, bytes(left + 7, LEN));
+    kernels.run(
+        c"move",
+        1,
+        1,
+        args(2, pinned.device_ptr(), kernels.at(source)),
+    )?;
+    assert_eq!(own(), bytes(right, LEN));
+    Ok(())
 }
 
 /// Every scope, alignment and a few lengths, of put and get; strided calls.
@@ -117,7 +152,7 @@ fn moves(kernels: &Kernels<'_>) -> Result<()> {
             world.barrier_all()?;
         }
     }
-    Ok(())
+    beside_the_heap(kernels)
 }
 
 fn values(kernels: &Kernels<'_>) -> Result<()> {
@@ -477,8 +512,7 @@ fn queries(kernels: &Kernels<'_>) -> Result<()> {
 fn bad(kernels: &Kernels<'_>) -> Result<()> {
     let world = kernels.world;
     let word = zeroed::<u64>(world, 2)?;
-    let beside =
-        oxshmem_cuda::Pinned::new(world.gpu_context().unwrap(), 64, &Default::default()).unwrap();
+    let beside = Pinned::new(world.gpu_context().unwrap(), 64, &Default::default()).unwrap();
     for (what, words) in [
         (0_u32, "p in a kernel: there is no PE 2"),
         (1, "put in a kernel: there is no PE -1"),
