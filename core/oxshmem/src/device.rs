@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::{Zeroable, bytes_of, cast_slice};
-use oxshmem_cuda::{DevicePtr, Module, Stream, StreamOptions};
+use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
 use oxshmem_device_library::layout::{Shared, State, Team as DeviceTeam};
 use oxshmem_device_library::{HEADER, STATE};
@@ -20,7 +20,7 @@ use crate::context::options::ContextOptions;
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
-use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stream::gpu_streams::GpuStreams;
 use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
@@ -28,8 +28,6 @@ use crate::world::World;
 /// The text of `oxshmem.cuh`, to be given to a compiler at run time: it has no includes of its own.
 pub const DEVICE_HEADER: &str = HEADER;
 
-/// The longest time that a copy of a few words to the GPU may take.
-const WRITE_LIMIT: Duration = Duration::from_secs(20);
 /// The bytes of a member's place in the scratch memory of the world's team, and of others.
 const PLACES: [usize; 2] = [4096, 256];
 /// The teams that always are: the world, and that of the PEs that share memory.
@@ -156,12 +154,13 @@ impl World {
         let served = Served {
             context: self.context_of(None, ContextOptions::NONE)?,
             stop_word: Arc::clone(&streams.stop_word),
+            gpu: streams.gpu.clone(),
             heap: (heap, self.gpu_heap_limit() as u64),
             handles: (self.gpu_tag(), OWN),
         };
         let server = match (0..pes).all(is_mapped) {
             true => None,
-            false => Some(RingServer::start(&streams.gpu.context, served)?),
+            false => Some(RingServer::start(served)?),
         };
         let mut library = DeviceLibrary {
             world: self,
@@ -217,20 +216,12 @@ impl DeviceLibrary<'_> {
         DevicePtr::from_raw(self.heap).add(offset)
     }
 
-    /// A copy of a few bytes to this PE's GPU heap, complete on return.
+    /// Writes a few bytes of GPU memory: of the library's own, or of a module's variable that is as long.
     fn write(&self, call: &'static str, to: DevicePtr, bytes: &[u8]) -> Result<()> {
-        let stream =
-            Stream::new(&self.streams.gpu.context, &StreamOptions::default()).in_call(call)?;
-        let from: Box<[u8]> = bytes.into();
-        // SAFETY: the target is the library's own, or a module's variable, of that length at least; the source lives until the
-        // copy is done.
-        let queued = unsafe { stream.copy(to, DevicePtr::from_host(from.as_ptr()), from.len()) };
-        let done = queued.and_then(|()| stream.synchronize_within(WRITE_LIMIT));
-        if done.is_err() {
-            // The copy may still read them.
-            std::mem::forget(from);
-        }
-        done.in_call(call)
+        let mut engine = self.streams.gpu.engine();
+        // SAFETY: the target is as long, and nothing else uses it until this returns.
+        let written = unsafe { engine.write(to, bytes.as_ptr(), bytes.len()) };
+        written.map_err(|why| Error::Gpu { call, why })
     }
 
     fn write_own(&self, call: &'static str, offset: usize, bytes: &[u8]) -> Result<()> {

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use oxshmem_cuda::{DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
+use oxshmem_cuda::{DevicePtr, Pinned, PinnedOptions};
 use oxshmem_device_library::ring::{HostRing, Operation, Request, Ring, SLOTS};
 use oxshmem_engine::memory::target::Target;
 use oxshmem_engine::ops::access_path::AccessPath;
-use oxshmem_engine::ops::copy::RemoteRange;
+use oxshmem_engine::ops::copy::{RemoteRange, via_host};
 use oxshmem_engine::order::op_set::OpKind;
 use oxshmem_transport::{AtomicOp, SignalOp};
 
@@ -23,6 +23,7 @@ use crate::atomics::Word;
 use crate::context::Context;
 use crate::device::ring_state::{RingQuiet, RingState, lock};
 use crate::error::{Error, Result};
+use crate::gpu::cuda::device::Gpu;
 use crate::stream::gpu_streams::{InCall, StopWord};
 use crate::sym::Sym;
 
@@ -32,10 +33,6 @@ const CALL: &str = "a call of a kernel";
 const BUSY_LOOKS: u32 = 200;
 /// The first sleep, and the longest.
 const SLEEPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(500)];
-/// The bytes that are copied at a time between the host and GPU memory outside the heap.
-const BOUNCE: usize = 64 << 10;
-/// The longest time that such a copy may take.
-const COPY_LIMIT: Duration = Duration::from_secs(20);
 
 /// The running thread, and the ring's memory. It ends when this is dropped.
 pub(crate) struct RingServer {
@@ -56,6 +53,8 @@ pub(super) struct Served {
     pub context: Context<'static>,
     /// The stop word, by which a failure ends the waits of kernels.
     pub stop_word: Arc<StopWord>,
+    /// This PE's GPU.
+    pub gpu: Gpu,
     /// This PE's GPU heap: its address and length.
     pub heap: (u64, u64),
     /// The tag of handles that name GPU memory, and the generation of the library's own.
@@ -63,11 +62,10 @@ pub(super) struct Served {
 }
 
 impl RingServer {
-    pub(super) fn start(gpu: &oxshmem_cuda::Context, served: Served) -> Result<RingServer> {
+    pub(super) fn start(served: Served) -> Result<RingServer> {
+        let gpu = &served.gpu.context;
         let new = || Pinned::new(gpu, HostRing::BYTES, &PinnedOptions::default());
         let memory = Arc::new(new().in_call(CALL)?);
-        let bounce = Pinned::new(gpu, BOUNCE, &PinnedOptions::default()).in_call(CALL)?;
-        let stream = Stream::new(gpu, &StreamOptions::default()).in_call(CALL)?;
         let state = Arc::new(RingState::default());
         let start = NonNull::new(memory.as_ptr()).ok_or_else(|| Error::Gpu {
             call: CALL,
@@ -80,8 +78,6 @@ impl RingServer {
             state: Arc::clone(&state),
             _memory: Arc::clone(&memory),
             ring,
-            bounce,
-            stream,
             in_flight: false,
             reads_sources: false,
         };
@@ -144,9 +140,6 @@ struct Server {
     state: Arc<RingState>,
     _memory: Arc<Pinned>,
     ring: HostRing,
-    /// Page-locked memory for copies to and from GPU memory outside the heap.
-    bounce: Pinned,
-    stream: Stream,
     /// Whether operations are in flight that a quiet completes.
     in_flight: bool,
     /// Whether nonblocking puts may still read their sources.
@@ -365,38 +358,38 @@ impl Server {
 
     /// A put whose source is GPU memory outside the heap.
     fn put_bounced(&self, dst: Sym<u8>, from: u64, pe: usize) -> Result<()> {
-        for at in (0..dst.len()).step_by(BOUNCE) {
-            let bytes = BOUNCE.min(dst.len() - at);
-            let from = DevicePtr::from_raw(from).add(at);
-            // SAFETY: the kernel gave `dst.len()` bytes of memory that its GPU reads; the copy is awaited below.
-            unsafe { self.stream.copy(self.bounce.device_ptr(), from, bytes) }.in_call(CALL)?;
-            self.stream.synchronize_within(COPY_LIMIT).in_call(CALL)?;
-            // SAFETY: as many bytes of this thread's own, which the copy has filled.
-            let part = unsafe { std::slice::from_raw_parts(self.bounce.as_ptr(), bytes) };
-            self.served
-                .context
-                .put(dst.range(at..at + bytes)?, part, pe)?;
-            // The bounce memory is used again.
-            self.quiet()?;
-        }
-        Ok(())
+        let from = DevicePtr::from_raw(from);
+        via_host(
+            dst.len(),
+            |at, part| {
+                let mut engine = self.served.gpu.engine();
+                // SAFETY: the kernel gave as many bytes that its GPU reads, and leaves them until the put is done.
+                let read = unsafe { engine.read(part.as_mut_ptr(), from.add(at), part.len()) };
+                read.map_err(|why| Error::Gpu { call: CALL, why })
+            },
+            |at, part| {
+                let dst = dst.range(at..at + part.len())?;
+                Ok(self.served.context.worker.put_bytes(dst, part, pe)?)
+            },
+        )
     }
 
     /// A get whose destination is GPU memory outside the heap.
     fn get_bounced(&self, src: Sym<u8>, into: u64, pe: usize) -> Result<()> {
-        for at in (0..src.len()).step_by(BOUNCE) {
-            let bytes = BOUNCE.min(src.len() - at);
-            // SAFETY: as many bytes of this thread's own; no copy uses them any more.
-            let part = unsafe { std::slice::from_raw_parts_mut(self.bounce.as_ptr(), bytes) };
-            self.served
-                .context
-                .get(part, src.range(at..at + bytes)?, pe)?;
-            let into = DevicePtr::from_raw(into).add(at);
-            // SAFETY: the kernel gave `src.len()` bytes of memory that its GPU writes; the copy is awaited below.
-            unsafe { self.stream.copy(into, self.bounce.device_ptr(), bytes) }.in_call(CALL)?;
-            self.stream.synchronize_within(COPY_LIMIT).in_call(CALL)?;
-        }
-        Ok(())
+        let into = DevicePtr::from_raw(into);
+        via_host(
+            src.len(),
+            |at, part| {
+                let src = src.range(at..at + part.len())?;
+                Ok(self.served.context.worker.get_bytes(part, src, pe)?)
+            },
+            |at, part| {
+                let mut engine = self.served.gpu.engine();
+                // SAFETY: the kernel gave as many bytes that its GPU writes, and leaves them until the get is done.
+                let written = unsafe { engine.write(into.add(at), part.as_ptr(), part.len()) };
+                written.map_err(|why| Error::Gpu { call: CALL, why })
+            },
+        )
     }
 
     fn signal(&mut self, request: &Request) -> Result<()> {
