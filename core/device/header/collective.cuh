@@ -9,43 +9,43 @@ namespace oxshmem {
 // The operations of reductions and scans. A first operand that is NaN stays as least or greatest.
 struct Sum {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a + b;
     }
 };
 struct Product {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a * b;
     }
 };
 struct Min {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return b < a ? b : a;
     }
 };
 struct Max {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a < b ? b : a;
     }
 };
 struct And {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a & b;
     }
 };
 struct Or {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a | b;
     }
 };
 struct Xor {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a ^ b;
     }
 };
@@ -151,21 +151,23 @@ OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source
     return 0;
 }
 
-// Every member's `n` elements, in the order of members, to every member's dest.
+namespace collectives {
+
+// `n` elements for each member, from the source's element `step * i` on for member i, to this member's block of its dest.
 template <class Scope, class T>
-OXSHMEM_OUTLINE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_FCOLLECT, team)) return -1;
+OXSHMEM_OUTLINE int spread(u32 call_number, Scope scope, team_t team, T* dest, const T* source, size_t n, size_t step) {
+    if (!check::team(call_number, team)) return -1;
     Team* members = teams::find(team);
-    if (!check::range(check::CALL_FCOLLECT, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
+    if (!check::range(call_number, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
     teams::InCall<Scope> call(scope, members);
     T* place = dest + members->me * n;
     for (u32 k = 0; k < members->n; ++k) {
         // Each begins with another member, so that not all push to one.
         const u32 i = (members->me + k) % members->n;
         if (i == members->me)
-            collectives::keep(scope, place, source, n * sizeof(T));
+            keep(scope, place, source + i * step, n * sizeof(T));
         else
-            rma::put_part(scope, place, source, n * sizeof(T), teams::pe_of(members, i));
+            rma::put_part(scope, place, source + i * step, n * sizeof(T), teams::pe_of(members, i));
     }
     call.tell();
     call.hear_all();
@@ -173,25 +175,18 @@ OXSHMEM_OUTLINE int fcollect(Scope scope, team_t team, T* dest, const T* source,
     return 0;
 }
 
+}  // namespace collectives
+
+// Every member's `n` elements, in the order of members, to every member's dest.
+template <class Scope, class T>
+OXSHMEM_DEVICE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::spread(check::CALL_FCOLLECT, scope, team, dest, source, n, 0);
+}
+
 // Element block i of the source, `n` elements, to member i's block of this member.
 template <class Scope, class T>
-OXSHMEM_OUTLINE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_ALLTOALL, team)) return -1;
-    Team* members = teams::find(team);
-    if (!check::range(check::CALL_ALLTOALL, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
-    teams::InCall<Scope> call(scope, members);
-    T* place = dest + members->me * n;
-    for (u32 k = 0; k < members->n; ++k) {
-        const u32 i = (members->me + k) % members->n;
-        if (i == members->me)
-            collectives::keep(scope, place, source + i * n, n * sizeof(T));
-        else
-            rma::put_part(scope, place, source + i * n, n * sizeof(T), teams::pe_of(members, i));
-    }
-    call.tell();
-    call.hear_all();
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::spread(check::CALL_ALLTOALL, scope, team, dest, source, n, n);
 }
 
 namespace collectives {

@@ -10,18 +10,18 @@ namespace copies {
 // Loads of a thread's own memory, which the compiler may cache.
 struct Plain {
     template <class Word>
-    OXSHMEM_SCOPE_MEMBER Word load(const Word* at) {
+    OXSHMEM_DEVICE Word load(const Word* at) {
         return *at;
     }
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load_pair(const u64* at) { return *(const ulonglong2*)at; }
+    OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return *(const ulonglong2*)at; }
 };
 // Loads of memory that others write meanwhile: a get that is repeated sees what has come.
 struct Relaxed {
     template <class Word>
-    OXSHMEM_SCOPE_MEMBER Word load(const Word* at) {
+    OXSHMEM_DEVICE Word load(const Word* at) {
         return words::load_relaxed(at);
     }
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
+    OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
 };
 
 template <class Loads, class Word>
@@ -61,11 +61,11 @@ OXSHMEM_DEVICE void copy_few(char* to, const char* from, u64 bytes) {
 // Two words of 8 bytes, from an address that is a multiple of 16, of 8, or of nothing.
 template <class Loads>
 struct Aligned16 {
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) { return Loads::load_pair((const u64*)from); }
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) { return Loads::load_pair((const u64*)from); }
 };
 template <class Loads>
 struct Aligned8 {
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) {
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) {
         const u64* words = (const u64*)from;
         return ulonglong2{Loads::load(words), Loads::load(words + 1)};
     }
@@ -73,7 +73,7 @@ struct Aligned8 {
 template <class Loads>
 struct Unaligned {
     // The three aligned words that hold the bytes. Each holds one of them, so its page may be read.
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) {
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) {
         const u32 skip = (u32)((u64)from % 8);
         const u64* words = (const u64*)(from - skip);
         const u32 low = skip * 8, high = 64 - low;

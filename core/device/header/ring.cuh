@@ -77,7 +77,7 @@ struct AnswerIs {
     const Answer* answer;
     u64 ticket;
 
-    __device__ __forceinline__ bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
+    OXSHMEM_MEMBER bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
 };
 
 // Waits for the word that a request fetches. 0 if the job has failed.

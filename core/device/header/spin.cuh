@@ -41,7 +41,7 @@ struct AtLeast {
     u64 value;
 
     // Counters wrap.
-    __device__ __forceinline__ bool operator()() const {
+    OXSHMEM_MEMBER bool operator()() const {
         return (i64)(words::load_acquire(word) - value) >= 0;
     }
 };

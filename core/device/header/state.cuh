@@ -14,7 +14,6 @@
 #ifndef OXSHMEM_OUTLINE
 #define OXSHMEM_OUTLINE static __device__ __noinline__
 #endif
-#define OXSHMEM_SCOPE_MEMBER static __device__ __forceinline__
 #define OXSHMEM_MEMBER __device__ __forceinline__
 
 namespace oxshmem {
@@ -77,9 +76,7 @@ struct Inbox {
 struct Team {
     u32 n;
     u32 me;
-    u32 start;            // PE of member 0, where `members` is null
-    u32 stride;
-    const u32* members;   // PE of each member, or null
+    const u32* members;   // PE of each member
     u64* words;           // symmetric: word i is set by member i alone
     char* scratch;        // symmetric: two halves of `n` places each
     u64 place;            // bytes of a place, a multiple of 16

@@ -10,9 +10,7 @@ namespace oxshmem {
 namespace teams {
 
 OXSHMEM_DEVICE Team* find(team_t team) { return oxshmem_state.teams[team]; }
-OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) {
-    return (int)(team->members ? team->members[member] : team->start + member * team->stride);
-}
+OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->members[member]; }
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 template <class Scope>

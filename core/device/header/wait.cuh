@@ -39,7 +39,7 @@ struct Holds {
     T value;
     T* seen;
 
-    __device__ __forceinline__ bool operator()() const {
+    OXSHMEM_MEMBER bool operator()() const {
         *seen = load(word);
         return holds(*seen, compare, value);
     }
@@ -91,21 +91,21 @@ template <class T>
 struct All {
     const Set<T>* set;
     size_t* from;
-    __device__ __forceinline__ bool operator()() const { return set->all(from); }
+    OXSHMEM_MEMBER bool operator()() const { return set->all(from); }
 };
 template <class T>
 struct Any {
     const Set<T>* set;
     size_t start;
     size_t* found;
-    __device__ __forceinline__ bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
+    OXSHMEM_MEMBER bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
 };
 template <class T>
 struct Some {
     const Set<T>* set;
     size_t* indices;
     size_t* found;
-    __device__ __forceinline__ bool operator()() const { return (*found = set->some(indices)) != 0; }
+    OXSHMEM_MEMBER bool operator()() const { return (*found = set->some(indices)) != 0; }
 };
 
 // Another start for each call, so that no word is passed over for ever.

@@ -20,7 +20,6 @@
 #ifndef OXSHMEM_OUTLINE
 #define OXSHMEM_OUTLINE static __device__ __noinline__
 #endif
-#define OXSHMEM_SCOPE_MEMBER static __device__ __forceinline__
 #define OXSHMEM_MEMBER __device__ __forceinline__
 
 namespace oxshmem {
@@ -83,9 +82,7 @@ struct Inbox {
 struct Team {
     u32 n;
     u32 me;
-    u32 start;            // PE of member 0, where `members` is null
-    u32 stride;
-    const u32* members;   // PE of each member, or null
+    const u32* members;   // PE of each member
     u64* words;           // symmetric: word i is set by member i alone
     char* scratch;        // symmetric: two halves of `n` places each
     u64 place;            // bytes of a place, a multiple of 16
@@ -463,7 +460,7 @@ struct AtLeast {
     u64 value;
 
     // Counters wrap.
-    __device__ __forceinline__ bool operator()() const {
+    OXSHMEM_MEMBER bool operator()() const {
         return (i64)(words::load_acquire(word) - value) >= 0;
     }
 };
@@ -595,18 +592,18 @@ namespace copies {
 // Loads of a thread's own memory, which the compiler may cache.
 struct Plain {
     template <class Word>
-    OXSHMEM_SCOPE_MEMBER Word load(const Word* at) {
+    OXSHMEM_DEVICE Word load(const Word* at) {
         return *at;
     }
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load_pair(const u64* at) { return *(const ulonglong2*)at; }
+    OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return *(const ulonglong2*)at; }
 };
 // Loads of memory that others write meanwhile: a get that is repeated sees what has come.
 struct Relaxed {
     template <class Word>
-    OXSHMEM_SCOPE_MEMBER Word load(const Word* at) {
+    OXSHMEM_DEVICE Word load(const Word* at) {
         return words::load_relaxed(at);
     }
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
+    OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
 };
 
 template <class Loads, class Word>
@@ -646,11 +643,11 @@ OXSHMEM_DEVICE void copy_few(char* to, const char* from, u64 bytes) {
 // Two words of 8 bytes, from an address that is a multiple of 16, of 8, or of nothing.
 template <class Loads>
 struct Aligned16 {
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) { return Loads::load_pair((const u64*)from); }
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) { return Loads::load_pair((const u64*)from); }
 };
 template <class Loads>
 struct Aligned8 {
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) {
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) {
         const u64* words = (const u64*)from;
         return ulonglong2{Loads::load(words), Loads::load(words + 1)};
     }
@@ -658,7 +655,7 @@ struct Aligned8 {
 template <class Loads>
 struct Unaligned {
     // The three aligned words that hold the bytes. Each holds one of them, so its page may be read.
-    OXSHMEM_SCOPE_MEMBER ulonglong2 load(const char* from) {
+    OXSHMEM_DEVICE ulonglong2 load(const char* from) {
         const u32 skip = (u32)((u64)from % 8);
         const u64* words = (const u64*)(from - skip);
         const u32 low = skip * 8, high = 64 - low;
@@ -793,7 +790,7 @@ struct AnswerIs {
     const Answer* answer;
     u64 ticket;
 
-    __device__ __forceinline__ bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
+    OXSHMEM_MEMBER bool operator()() const { return words::load_acquire(&answer->ticket) == ticket; }
 };
 
 // Waits for the word that a request fetches. 0 if the job has failed.
@@ -833,25 +830,25 @@ OXSHMEM_DEVICE u32 thread_in_block() {
 OXSHMEM_DEVICE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 
 struct thread_scope {
-    OXSHMEM_SCOPE_MEMBER u32 rank() { return 0; }
-    OXSHMEM_SCOPE_MEMBER u32 size() { return 1; }
-    OXSHMEM_SCOPE_MEMBER void sync() {}
+    OXSHMEM_DEVICE u32 rank() { return 0; }
+    OXSHMEM_DEVICE u32 size() { return 1; }
+    OXSHMEM_DEVICE void sync() {}
 };
 
 // A warp is 32 neighbours by thread number; the last of a block may have fewer.
 struct warp_scope {
-    OXSHMEM_SCOPE_MEMBER u32 rank() { return thread_in_block() % 32; }
-    OXSHMEM_SCOPE_MEMBER u32 size() {
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block() % 32; }
+    OXSHMEM_DEVICE u32 size() {
         const u32 left = threads_of_block() - thread_in_block() / 32 * 32;
         return left < 32 ? left : 32;
     }
-    OXSHMEM_SCOPE_MEMBER void sync() { __syncwarp(0xffffffffu >> (32 - size())); }
+    OXSHMEM_DEVICE void sync() { __syncwarp(0xffffffffu >> (32 - size())); }
 };
 
 struct block_scope {
-    OXSHMEM_SCOPE_MEMBER u32 rank() { return thread_in_block(); }
-    OXSHMEM_SCOPE_MEMBER u32 size() { return threads_of_block(); }
-    OXSHMEM_SCOPE_MEMBER void sync() { __syncthreads(); }
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block(); }
+    OXSHMEM_DEVICE u32 size() { return threads_of_block(); }
+    OXSHMEM_DEVICE void sync() { __syncthreads(); }
 };
 
 OXSHMEM_DEVICE thread_scope thread() { return thread_scope(); }
@@ -1276,7 +1273,7 @@ struct Holds {
     T value;
     T* seen;
 
-    __device__ __forceinline__ bool operator()() const {
+    OXSHMEM_MEMBER bool operator()() const {
         *seen = load(word);
         return holds(*seen, compare, value);
     }
@@ -1328,21 +1325,21 @@ template <class T>
 struct All {
     const Set<T>* set;
     size_t* from;
-    __device__ __forceinline__ bool operator()() const { return set->all(from); }
+    OXSHMEM_MEMBER bool operator()() const { return set->all(from); }
 };
 template <class T>
 struct Any {
     const Set<T>* set;
     size_t start;
     size_t* found;
-    __device__ __forceinline__ bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
+    OXSHMEM_MEMBER bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
 };
 template <class T>
 struct Some {
     const Set<T>* set;
     size_t* indices;
     size_t* found;
-    __device__ __forceinline__ bool operator()() const { return (*found = set->some(indices)) != 0; }
+    OXSHMEM_MEMBER bool operator()() const { return (*found = set->some(indices)) != 0; }
 };
 
 // Another start for each call, so that no word is passed over for ever.
@@ -1476,9 +1473,7 @@ namespace oxshmem {
 namespace teams {
 
 OXSHMEM_DEVICE Team* find(team_t team) { return oxshmem_state.teams[team]; }
-OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) {
-    return (int)(team->members ? team->members[member] : team->start + member * team->stride);
-}
+OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->members[member]; }
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 template <class Scope>
@@ -1602,43 +1597,43 @@ namespace oxshmem {
 // The operations of reductions and scans. A first operand that is NaN stays as least or greatest.
 struct Sum {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a + b;
     }
 };
 struct Product {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a * b;
     }
 };
 struct Min {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return b < a ? b : a;
     }
 };
 struct Max {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a < b ? b : a;
     }
 };
 struct And {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a & b;
     }
 };
 struct Or {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a | b;
     }
 };
 struct Xor {
     template <class T>
-    OXSHMEM_SCOPE_MEMBER T of(T a, T b) {
+    OXSHMEM_DEVICE T of(T a, T b) {
         return a ^ b;
     }
 };
@@ -1744,21 +1739,23 @@ OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source
     return 0;
 }
 
-// Every member's `n` elements, in the order of members, to every member's dest.
+namespace collectives {
+
+// `n` elements for each member, from the source's element `step * i` on for member i, to this member's block of its dest.
 template <class Scope, class T>
-OXSHMEM_OUTLINE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_FCOLLECT, team)) return -1;
+OXSHMEM_OUTLINE int spread(u32 call_number, Scope scope, team_t team, T* dest, const T* source, size_t n, size_t step) {
+    if (!check::team(call_number, team)) return -1;
     Team* members = teams::find(team);
-    if (!check::range(check::CALL_FCOLLECT, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
+    if (!check::range(call_number, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
     teams::InCall<Scope> call(scope, members);
     T* place = dest + members->me * n;
     for (u32 k = 0; k < members->n; ++k) {
         // Each begins with another member, so that not all push to one.
         const u32 i = (members->me + k) % members->n;
         if (i == members->me)
-            collectives::keep(scope, place, source, n * sizeof(T));
+            keep(scope, place, source + i * step, n * sizeof(T));
         else
-            rma::put_part(scope, place, source, n * sizeof(T), teams::pe_of(members, i));
+            rma::put_part(scope, place, source + i * step, n * sizeof(T), teams::pe_of(members, i));
     }
     call.tell();
     call.hear_all();
@@ -1766,25 +1763,18 @@ OXSHMEM_OUTLINE int fcollect(Scope scope, team_t team, T* dest, const T* source,
     return 0;
 }
 
+}  // namespace collectives
+
+// Every member's `n` elements, in the order of members, to every member's dest.
+template <class Scope, class T>
+OXSHMEM_DEVICE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::spread(check::CALL_FCOLLECT, scope, team, dest, source, n, 0);
+}
+
 // Element block i of the source, `n` elements, to member i's block of this member.
 template <class Scope, class T>
-OXSHMEM_OUTLINE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_ALLTOALL, team)) return -1;
-    Team* members = teams::find(team);
-    if (!check::range(check::CALL_ALLTOALL, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
-    teams::InCall<Scope> call(scope, members);
-    T* place = dest + members->me * n;
-    for (u32 k = 0; k < members->n; ++k) {
-        const u32 i = (members->me + k) % members->n;
-        if (i == members->me)
-            collectives::keep(scope, place, source + i * n, n * sizeof(T));
-        else
-            rma::put_part(scope, place, source + i * n, n * sizeof(T), teams::pe_of(members, i));
-    }
-    call.tell();
-    call.hear_all();
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::spread(check::CALL_ALLTOALL, scope, team, dest, source, n, n);
 }
 
 namespace collectives {

@@ -5,9 +5,11 @@
 //! the kernels' side.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytemuck::{Pod, Zeroable};
+
+use crate::shared_memory::SharedMemory;
 
 /// The places of an inbox: a power of two.
 const PLACES: u64 = 64;
@@ -51,12 +53,9 @@ pub struct Errand {
 /// The host's side of an inbox's page-locked memory. One thread at a time posts.
 #[derive(Debug)]
 pub struct HostInbox {
-    memory: NonNull<u8>,
+    memory: SharedMemory,
     next: u64,
 }
-
-// SAFETY: the memory is shared with the GPU and accessed by atomics; it may be used from any one thread.
-unsafe impl Send for HostInbox {}
 
 impl HostInbox {
     /// The offset of the counter of errands that are there.
@@ -74,6 +73,8 @@ impl HostInbox {
     /// header's protocol uses them.
     #[must_use]
     pub unsafe fn new(memory: NonNull<u8>) -> HostInbox {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { SharedMemory::new(memory, Self::BYTES) };
         HostInbox { memory, next: 0 }
     }
 
@@ -88,18 +89,6 @@ impl HostInbox {
         }
     }
 
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        debug_assert!(offset + 8 <= Self::BYTES && offset.is_multiple_of(8));
-        // SAFETY: the offset lies within the memory, at a multiple of 8, and is accessed by atomics alone.
-        unsafe { AtomicU64::from_ptr(self.memory.as_ptr().add(offset).cast()) }
-    }
-
-    fn half(&self, offset: usize) -> &AtomicU32 {
-        debug_assert!(offset + 4 <= Self::BYTES && offset.is_multiple_of(4));
-        // SAFETY: as above, at a multiple of 4.
-        unsafe { AtomicU32::from_ptr(self.memory.as_ptr().add(offset).cast()) }
-    }
-
     fn place(number: u64) -> usize {
         Self::ERRANDS + (number & (PLACES - 1)) as usize * size_of::<Errand>()
     }
@@ -108,16 +97,25 @@ impl HostInbox {
     /// waits for each.
     pub fn post(&mut self, errand: &Errand) -> u64 {
         let (number, place) = (self.next, Self::place(self.next));
-        self.word(place).store(errand.word, Ordering::Relaxed);
-        self.half(place + 8)
+        self.memory
+            .word(place)
+            .store(errand.word, Ordering::Relaxed);
+        self.memory
+            .half(place + 8)
             .store(errand.operation, Ordering::Relaxed);
-        self.half(place + 12).store(errand.width, Ordering::Relaxed);
-        self.word(place + 16)
+        self.memory
+            .half(place + 12)
+            .store(errand.width, Ordering::Relaxed);
+        self.memory
+            .word(place + 16)
             .store(errand.operand, Ordering::Relaxed);
-        self.word(place + 24)
+        self.memory
+            .word(place + 24)
             .store(errand.compare, Ordering::Relaxed);
         self.next += 1;
-        self.word(Self::POSTED).store(self.next, Ordering::Release);
+        self.memory
+            .word(Self::POSTED)
+            .store(self.next, Ordering::Release);
         number
     }
 
@@ -125,7 +123,7 @@ impl HostInbox {
     #[must_use]
     pub fn answer(&self, number: u64) -> Option<u64> {
         let place = Self::place(number);
-        let is_done = self.word(place + 40).load(Ordering::Acquire) == number + 1;
-        is_done.then(|| self.word(place + 32).load(Ordering::Relaxed))
+        let is_done = self.memory.word(place + 40).load(Ordering::Acquire) == number + 1;
+        is_done.then(|| self.memory.word(place + 32).load(Ordering::Relaxed))
     }
 }

@@ -57,11 +57,7 @@ pub struct Team {
     pub n: u32,
     /// This PE's number among them.
     pub me: u32,
-    /// The PE of member 0, where `members` is 0.
-    pub start: u32,
-    /// The distance of their PEs, there.
-    pub stride: u32,
-    /// The address of each member's PE, as 32 bits; or 0.
+    /// The address of each member's PE, as 32 bits.
     pub members: u64,
     /// The address of `n` symmetric words, zero before the first call: member i alone sets word i.
     pub words: u64,
@@ -142,7 +138,7 @@ mod tests {
         }
         let checks = [
             layout!(State: abi, me, n, flags, heap, heap_bytes, peers, teams, shared, ring, stop, fault, deadline, inbox),
-            layout!(Team: n, me, start, stride, members, words, scratch, place, epoch, met, half_used),
+            layout!(Team: n, me, members, words, scratch, place, epoch, met, half_used),
             layout!(Shared: teams, turn),
             layout!(Inbox: errands, claimed, posted, mask),
             layout!(Errand: word, operation, width, operand, compare, old, done),

@@ -5,9 +5,11 @@
 //! complete at its target; all three only grow. `header/ring.cuh` is the kernels' side.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytemuck::{Pod, Zeroable};
+
+use crate::shared_memory::SharedMemory;
 
 /// The slots of a ring: a power of two.
 pub const SLOTS: u64 = 1024;
@@ -113,12 +115,9 @@ pub struct Request {
 /// The host's side of a ring's page-locked memory. One thread uses it.
 #[derive(Debug)]
 pub struct HostRing {
-    memory: NonNull<u8>,
+    memory: SharedMemory,
     next: u64,
 }
-
-// SAFETY: the memory is shared with the GPU and accessed by atomics; it may be used from any one thread.
-unsafe impl Send for HostRing {}
 
 impl HostRing {
     /// The offset of the count of requests that were read.
@@ -142,13 +141,9 @@ impl HostRing {
     /// header's protocol uses them.
     #[must_use]
     pub unsafe fn new(memory: NonNull<u8>) -> HostRing {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { SharedMemory::new(memory, Self::BYTES) };
         HostRing { memory, next: 0 }
-    }
-
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        debug_assert!(offset + 8 <= Self::BYTES && offset.is_multiple_of(8));
-        // SAFETY: the offset lies within the memory, at a multiple of 8, and is accessed by atomics alone.
-        unsafe { AtomicU64::from_ptr(self.memory.as_ptr().add(offset).cast()) }
     }
 
     fn place(ticket: u64) -> usize {
@@ -159,10 +154,10 @@ impl HostRing {
     pub fn take(&mut self) -> Option<(u64, Request)> {
         let ticket = self.next;
         let slot = Self::SLOTS + Self::place(ticket) * 64;
-        if self.word(slot + 56).load(Ordering::Acquire) != ticket + 1 {
+        if self.memory.word(slot + 56).load(Ordering::Acquire) != ticket + 1 {
             return None;
         }
-        let word = |number: usize| self.word(slot + number * 8).load(Ordering::Relaxed);
+        let word = |number: usize| self.memory.word(slot + number * 8).load(Ordering::Relaxed);
         let head = word(0);
         let request = Request {
             operation: Operation::ALL.get((head & 0xff) as usize).copied(),
@@ -175,7 +170,9 @@ impl HostRing {
             compare: word(5),
         };
         self.next += 1;
-        self.word(Self::TAKEN).store(self.next, Ordering::Release);
+        self.memory
+            .word(Self::TAKEN)
+            .store(self.next, Ordering::Release);
         Some((ticket, request))
     }
 
@@ -187,24 +184,27 @@ impl HostRing {
 
     /// Tells that the sources of the first `count` requests may be changed.
     pub fn free_sources(&self, count: u64) {
-        self.word(Self::SOURCES_READ)
+        self.memory
+            .word(Self::SOURCES_READ)
             .store(count, Ordering::Release);
     }
 
     /// Tells that the first `count` requests are complete.
     pub fn complete(&self, count: u64) {
-        self.word(Self::DONE).store(count, Ordering::Release);
+        self.memory.word(Self::DONE).store(count, Ordering::Release);
     }
 
     /// Answers a request. False while its place has an answer that its kernel has not read yet.
     #[must_use]
     pub fn answer(&self, ticket: u64, value: u64) -> bool {
         let answer = Self::ANSWERS + Self::place(ticket) * 16;
-        if self.word(answer + 8).load(Ordering::Acquire) != 0 {
+        if self.memory.word(answer + 8).load(Ordering::Acquire) != 0 {
             return false;
         }
-        self.word(answer).store(value, Ordering::Relaxed);
-        self.word(answer + 8).store(ticket + 1, Ordering::Release);
+        self.memory.word(answer).store(value, Ordering::Relaxed);
+        self.memory
+            .word(answer + 8)
+            .store(ticket + 1, Ordering::Release);
         true
     }
 }
@@ -233,10 +233,14 @@ mod tests {
             let slot = HostRing::SLOTS + (ticket % SLOTS) as usize * 64;
             let words = [11 | 8 << 8 | 3 << 32, 16, 0x1000, 8, ticket, 7];
             for (number, word) in words.into_iter().enumerate() {
-                ring.word(slot + 8 * number).store(word, Ordering::Relaxed);
+                ring.memory
+                    .word(slot + 8 * number)
+                    .store(word, Ordering::Relaxed);
             }
             assert_eq!(ring.take(), None);
-            ring.word(slot + 56).store(ticket + 1, Ordering::Release);
+            ring.memory
+                .word(slot + 56)
+                .store(ticket + 1, Ordering::Release);
             let (taken, request) = ring.take().unwrap();
             assert_eq!(taken, ticket);
             assert_eq!(
@@ -253,7 +257,7 @@ mod tests {
                 }
             );
             assert_eq!(
-                ring.word(HostRing::TAKEN).load(Ordering::Relaxed),
+                ring.memory.word(HostRing::TAKEN).load(Ordering::Relaxed),
                 ticket + 1
             );
         }
@@ -267,9 +271,9 @@ mod tests {
         assert!(ring.answer(5, 77));
         assert!(!ring.answer(5 + SLOTS, 78));
         let place = HostRing::ANSWERS + 5 * 16;
-        assert_eq!(ring.word(place).load(Ordering::Relaxed), 77);
-        assert_eq!(ring.word(place + 8).load(Ordering::Relaxed), 6);
-        ring.word(place + 8).store(0, Ordering::Relaxed);
+        assert_eq!(ring.memory.word(place).load(Ordering::Relaxed), 77);
+        assert_eq!(ring.memory.word(place + 8).load(Ordering::Relaxed), 6);
+        ring.memory.word(place + 8).store(0, Ordering::Relaxed);
         assert!(ring.answer(5 + SLOTS, 78));
     }
 

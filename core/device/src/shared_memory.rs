@@ -1,0 +1,37 @@
+//! Page-locked memory that host and kernels share word by word.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Words that the GPU accesses, too: all accesses are atomics.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is accessed by atomics alone, from any thread.
+unsafe impl Send for SharedMemory {}
+
+impl SharedMemory {
+    /// # Safety
+    ///
+    /// `bytes` bytes at `start`, aligned to 64, stay allocated while this lives, and nobody accesses them but by atomics.
+    pub(crate) unsafe fn new(start: NonNull<u8>, bytes: usize) -> SharedMemory {
+        SharedMemory { start, bytes }
+    }
+
+    /// The word of 64 bits at an offset.
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset + 8 <= self.bytes && offset.is_multiple_of(8));
+        // SAFETY: the offset lies within the memory, at a multiple of 8, by the invariant of `new`.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// The word of 32 bits at an offset.
+    pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset + 4 <= self.bytes && offset.is_multiple_of(4));
+        // SAFETY: as above, at a multiple of 4.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+}
