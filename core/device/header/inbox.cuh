@@ -4,24 +4,31 @@
 // the atomic brings. So every wait performs what is in the inbox.
 #pragma once
 
-#include "words.cuh"
+#include "perform.cuh"
 
 namespace oxshmem {
-namespace inbox {
 
-template <class T>
-OXSHMEM_DEVICE u64 perform(T* word, u32 operation, T operand, T compare) {
-    switch (operation) {
-        case 0: return words::load_relaxed(word);
-        case 1: words::store_relaxed(word, operand); return 0;
-        case 2: return words::fetch_add(word, operand);
-        case 3: return words::fetch_and(word, operand);
-        case 4: return words::fetch_or(word, operand);
-        case 5: return words::fetch_xor(word, operand);
-        case 6: return words::swap(word, operand);
-        default: return words::compare_swap(word, compare, operand);
-    }
-}
+// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
+struct Errand {
+    u64 word;        // its address
+    u32 operation;   // in the order of `AtomicOp` in transport/api
+    u32 width;       // bytes
+    u64 operand;
+    u64 compare;
+    u64 old;         // the answer
+    u64 done;        // the errand's number plus one, once that is there
+    u64 padding[2];
+};
+
+// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
+struct Inbox {
+    Errand* errands;     // in pinned host memory
+    u64* claimed;        // errands that a thread has begun, in the GPU's memory
+    const u64* posted;   // errands that are there, in pinned host memory
+    u64 mask;            // places - 1
+};
+
+namespace inbox {
 
 // Performs what is there and what no other thread has begun.
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
@@ -37,8 +44,8 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
         const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);
         const u64 compare = words::load_relaxed(&errand->compare);
         const u64 old = words::load_relaxed(&errand->width) == 4
-                            ? perform((u32*)word, operation, (u32)operand, (u32)compare)
-                            : perform((u64*)word, operation, operand, compare);
+                            ? words::perform((u32*)word, operation, (u32)operand, (u32)compare)
+                            : words::perform((u64*)word, operation, operand, compare);
         words::store_relaxed(&errand->old, old);
         words::store_release(&errand->done, ++next);
     }

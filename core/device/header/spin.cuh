@@ -1,7 +1,7 @@
 // Waiting. Each wait ends when the host sets the stop word, because the job has failed (G6).
 #pragma once
 
-#include "inbox.cuh"
+#include "state.cuh"
 
 namespace oxshmem {
 namespace spin {

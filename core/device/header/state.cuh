@@ -1,28 +1,12 @@
-// Types, and the state by which a kernel finds its PE, its peers and the job.
+// The state by which a kernel finds its PE, its peers and the job.
 //
 // The host fills one state for each loaded image (World::prepare_module in Rust). It writes it before
 // the kernels that use it, and changes later only what the pointers in it lead to.
 #pragma once
 
-#if defined(__CUDA_ARCH__) && !defined(OXSHMEM_EMULATION) && !defined(SOFTCUDA)
-#define OXSHMEM_PTX 1
-#else
-#define OXSHMEM_PTX 0
-#endif
-#define OXSHMEM_DEVICE static __device__ __forceinline__
-// For code that is long beside its call: there is one copy of it in an image.
-#ifndef OXSHMEM_OUTLINE
-#define OXSHMEM_OUTLINE static __device__ __noinline__
-#endif
-#define OXSHMEM_MEMBER __device__ __forceinline__
+#include "inbox.cuh"
 
 namespace oxshmem {
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef long long i64;
 
 // The layout of everything here that the host shares. It changes with every change of one.
 enum : u32 { ABI = 1 };
@@ -50,26 +34,6 @@ struct Ring {
     const u64* sources_read; // requests whose source may be changed
     const u64* done;         // requests that are complete at their target
     u64 mask;                // slots - 1; there is a power of two of them
-};
-
-// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
-struct Errand {
-    u64 word;        // its address
-    u32 operation;   // in the order of `AtomicOp` in transport/api
-    u32 width;       // bytes
-    u64 operand;
-    u64 compare;
-    u64 old;         // the answer
-    u64 done;        // the errand's number plus one, once that is there
-    u64 padding[2];
-};
-
-// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
-struct Inbox {
-    Errand* errands;     // in pinned host memory
-    u64* claimed;        // errands that a thread has begun, in the GPU's memory
-    const u64* posted;   // errands that are there, in pinned host memory
-    u64 mask;            // places - 1
 };
 
 // The members of a team, and the words and buffers by which they meet. In the GPU's memory.
@@ -134,15 +98,6 @@ enum : u32 {
     STOP_DEADLINE = 3,   // a wait took longer than State::deadline
 };
 
-enum Compare : u32 {
-    CMP_EQ,
-    CMP_NE,
-    CMP_GT,
-    CMP_GE,
-    CMP_LT,
-    CMP_LE,
-};
-
 enum SignalOperation : u32 {
     SIGNAL_SET,
     SIGNAL_ADD,
@@ -155,10 +110,7 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 }  // namespace oxshmem
 
 // One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
-#if defined(OXSHMEM_WITHOUT_STATE)
-// The library's own kernel, which makes none of the calls.
-static __constant__ oxshmem::State oxshmem_state;
-#elif defined(__CUDACC_RDC__)
+#if defined(__CUDACC_RDC__)
 inline __constant__ oxshmem::State oxshmem_state;
 #else
 extern "C" {

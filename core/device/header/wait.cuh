@@ -3,21 +3,10 @@
 #pragma once
 
 #include "atomic.cuh"
+#include "compare.cuh"
 
 namespace oxshmem {
 namespace waits {
-
-template <class T>
-OXSHMEM_DEVICE bool holds(T seen, Compare compare, T value) {
-    switch (compare) {
-        case CMP_EQ: return seen == value;
-        case CMP_NE: return seen != value;
-        case CMP_GT: return seen > value;
-        case CMP_GE: return seen >= value;
-        case CMP_LT: return seen < value;
-        default: return seen <= value;
-    }
-}
 
 template <class T>
 OXSHMEM_DEVICE T load(const T* word) {

@@ -1,14 +1,12 @@
 // oxshmem's device library: calls inside kernels, by the rules M1 to M38 and G1 to G6 of docs/memory-model.md.
 // One header; there is nothing to link. core/device/README.md describes the calls.
 //
-// Made by ci/device-header of the parts in core/device/header. Do not edit.
+// Made by ci/device-header of the parts in core/device/header and transport/nvlink/device. Do not edit.
 
 #pragma once
 
-// Types, and the state by which a kernel finds its PE, its peers and the job.
-//
-// The host fills one state for each loaded image (World::prepare_module in Rust). It writes it before
-// the kernels that use it, and changes later only what the pointers in it lead to.
+// Types, and accesses to words that other threads, GPUs, NICs and CPUs use at the same time: always at system scope.
+// Each access is one, whole. Inline PTX on a GPU, `__atomic_*` elsewhere.
 
 #if defined(__CUDA_ARCH__) && !defined(OXSHMEM_EMULATION) && !defined(SOFTCUDA)
 #define OXSHMEM_PTX 1
@@ -30,152 +28,6 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// The layout of everything here that the host shares. It changes with every change of one.
-enum : u32 { ABI = 1 };
-
-// A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
-// ticket plus one, and is stored after the others.
-struct Slot {
-    u64 words[8];
-};
-
-// The answer to a request that fetches. `ticket` is 0 while the place is free, and the ticket plus one
-// when the value is there.
-struct Answer {
-    u64 value;
-    u64 ticket;
-};
-
-// The ring of requests. `slots`, `answers` and the host's counters lie in pinned host memory, `head` in
-// the GPU's. Counters count requests from 0 on.
-struct Ring {
-    Slot* slots;
-    Answer* answers;
-    u64* head;               // tickets taken
-    const u64* taken;        // requests that the host has read; their slots are free
-    const u64* sources_read; // requests whose source may be changed
-    const u64* done;         // requests that are complete at their target
-    u64 mask;                // slots - 1; there is a power of two of them
-};
-
-// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
-struct Errand {
-    u64 word;        // its address
-    u32 operation;   // in the order of `AtomicOp` in transport/api
-    u32 width;       // bytes
-    u64 operand;
-    u64 compare;
-    u64 old;         // the answer
-    u64 done;        // the errand's number plus one, once that is there
-    u64 padding[2];
-};
-
-// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
-struct Inbox {
-    Errand* errands;     // in pinned host memory
-    u64* claimed;        // errands that a thread has begun, in the GPU's memory
-    const u64* posted;   // errands that are there, in pinned host memory
-    u64 mask;            // places - 1
-};
-
-// The members of a team, and the words and buffers by which they meet. In the GPU's memory.
-struct Team {
-    u32 n;
-    u32 me;
-    const u32* members;   // PE of each member
-    u64* words;           // symmetric: word i is set by member i alone
-    char* scratch;        // symmetric: two halves of `n` places each
-    u64 place;            // bytes of a place, a multiple of 16
-    u64 epoch;            // collective calls that this member has begun
-    u64 met;              // the last of them in which it has heard of all members
-    u64 half_used[2];     // the last that used each half of `scratch`
-};
-
-// Words of the GPU's memory that change while kernels run.
-struct Shared {
-    u32 teams;   // entries of the table of teams
-    u32 turn;    // moves the first word at which wait_until_any looks
-};
-
-// The first bad call of a kernel, with checks. In pinned host memory.
-struct Fault {
-    u32 state;   // 0: none; 1: being written; 2: complete
-    u32 call;
-    u32 kind;
-    i64 pe;
-    u64 address;
-    u64 bytes;
-    u32 block[3];
-    u32 thread[3];
-};
-
-struct State {
-    u32 abi;              // ABI << 16 | sizeof(State)
-    u32 me;
-    u32 n;
-    u32 flags;
-    char* heap;           // this PE's GPU heap
-    u64 heap_bytes;
-    char* const* peers;   // each PE's heap as mapped here, or null
-    Team* const* teams;
-    Shared* shared;
-    Ring* ring;           // null if every PE is mapped
-    u32* stop;            // in pinned host memory: not 0 once waits have to end
-    Fault* fault;
-    u64 deadline;         // nanoseconds that a wait may take; 0: for ever
-    Inbox* inbox;
-    u64 reserved[2];
-};
-static_assert(sizeof(State) <= 128, "the state is small");
-
-// Bits of State::flags.
-enum : u32 {
-    FLUSH_AFTER_WAIT = 1,   // a NIC writes this GPU's memory: a wait that ends asks the host for a flush
-};
-
-// Values of `*State::stop`.
-enum : u32 {
-    STOP_LOST = 1,       // a PE was lost, or the job ends
-    STOP_FAULT = 2,      // a kernel made a bad call
-    STOP_DEADLINE = 3,   // a wait took longer than State::deadline
-};
-
-enum Compare : u32 {
-    CMP_EQ,
-    CMP_NE,
-    CMP_GT,
-    CMP_GE,
-    CMP_LT,
-    CMP_LE,
-};
-
-enum SignalOperation : u32 {
-    SIGNAL_SET,
-    SIGNAL_ADD,
-};
-
-// A team's number, the same on all of its members.
-typedef int team_t;
-enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
-
-}  // namespace oxshmem
-
-// One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
-#if defined(OXSHMEM_WITHOUT_STATE)
-// The library's own kernel, which makes none of the calls.
-static __constant__ oxshmem::State oxshmem_state;
-#elif defined(__CUDACC_RDC__)
-inline __constant__ oxshmem::State oxshmem_state;
-#else
-extern "C" {
-__constant__ oxshmem::State oxshmem_state;
-}
-#endif
-
-// Accesses to words that other threads, GPUs, NICs and CPUs use at the same time: always at system scope.
-// Each access is one, whole. Inline PTX on a GPU, `__atomic_*` elsewhere.
-
-namespace oxshmem {
 namespace words {
 
 #if OXSHMEM_PTX
@@ -374,27 +226,71 @@ OXSHMEM_DEVICE const typename Word<sizeof(T)>::Type* word_of(const T* at) {
 }  // namespace words
 }  // namespace oxshmem
 
+// An atomic on a word, by number.
+
+namespace oxshmem {
+
+// In the order of `AtomicOp::ALL` in transport/api/src/op.rs; ci/test-kernels compares them.
+enum AtomicOp : u32 {
+    ATOMIC_FETCH,
+    ATOMIC_SET,
+    ATOMIC_ADD,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_SWAP,
+    ATOMIC_COMPARE_SWAP,
+};
+
+namespace words {
+
+// Gives the old value; 0 of a set. Any other number changes nothing.
+template <class T>
+OXSHMEM_DEVICE T perform(T* word, u32 op, T operand, T compare) {
+    switch (op) {
+        case ATOMIC_FETCH: return load_relaxed(word);
+        case ATOMIC_SET: store_relaxed(word, operand); return 0;
+        case ATOMIC_ADD: return fetch_add(word, operand);
+        case ATOMIC_AND: return fetch_and(word, operand);
+        case ATOMIC_OR: return fetch_or(word, operand);
+        case ATOMIC_XOR: return fetch_xor(word, operand);
+        case ATOMIC_SWAP: return swap(word, operand);
+        case ATOMIC_COMPARE_SWAP: return compare_swap(word, compare, operand);
+        default: return 0;
+    }
+}
+
+}  // namespace words
+}  // namespace oxshmem
+
 // Atomics on this GPU's words that other PEs' hosts ask for (M29: a GPU's words have one domain, the GPU).
 //
 // The host cannot rely on a kernel of its own: it has no place while waiting kernels fill the GPU, and they may wait for what
 // the atomic brings. So every wait performs what is in the inbox.
 
 namespace oxshmem {
-namespace inbox {
 
-template <class T>
-OXSHMEM_DEVICE u64 perform(T* word, u32 operation, T operand, T compare) {
-    switch (operation) {
-        case 0: return words::load_relaxed(word);
-        case 1: words::store_relaxed(word, operand); return 0;
-        case 2: return words::fetch_add(word, operand);
-        case 3: return words::fetch_and(word, operand);
-        case 4: return words::fetch_or(word, operand);
-        case 5: return words::fetch_xor(word, operand);
-        case 6: return words::swap(word, operand);
-        default: return words::compare_swap(word, compare, operand);
-    }
-}
+// An atomic that another PE's host asks of this GPU: 64 bytes in pinned host memory.
+struct Errand {
+    u64 word;        // its address
+    u32 operation;   // in the order of `AtomicOp` in transport/api
+    u32 width;       // bytes
+    u64 operand;
+    u64 compare;
+    u64 old;         // the answer
+    u64 done;        // the errand's number plus one, once that is there
+    u64 padding[2];
+};
+
+// The atomics that hosts ask of this GPU. Waiting kernels perform them, and a kernel of the host's, whichever comes first.
+struct Inbox {
+    Errand* errands;     // in pinned host memory
+    u64* claimed;        // errands that a thread has begun, in the GPU's memory
+    const u64* posted;   // errands that are there, in pinned host memory
+    u64 mask;            // places - 1
+};
+
+namespace inbox {
 
 // Performs what is there and what no other thread has begun.
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
@@ -410,8 +306,8 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
         const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);
         const u64 compare = words::load_relaxed(&errand->compare);
         const u64 old = words::load_relaxed(&errand->width) == 4
-                            ? perform((u32*)word, operation, (u32)operand, (u32)compare)
-                            : perform((u64*)word, operation, operand, compare);
+                            ? words::perform((u32*)word, operation, (u32)operand, (u32)compare)
+                            : words::perform((u64*)word, operation, operand, compare);
         words::store_relaxed(&errand->old, old);
         words::store_release(&errand->done, ++next);
     }
@@ -419,6 +315,123 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
 
 }  // namespace inbox
 }  // namespace oxshmem
+
+// The state by which a kernel finds its PE, its peers and the job.
+//
+// The host fills one state for each loaded image (World::prepare_module in Rust). It writes it before
+// the kernels that use it, and changes later only what the pointers in it lead to.
+
+namespace oxshmem {
+
+// The layout of everything here that the host shares. It changes with every change of one.
+enum : u32 { ABI = 1 };
+
+// A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
+// ticket plus one, and is stored after the others.
+struct Slot {
+    u64 words[8];
+};
+
+// The answer to a request that fetches. `ticket` is 0 while the place is free, and the ticket plus one
+// when the value is there.
+struct Answer {
+    u64 value;
+    u64 ticket;
+};
+
+// The ring of requests. `slots`, `answers` and the host's counters lie in pinned host memory, `head` in
+// the GPU's. Counters count requests from 0 on.
+struct Ring {
+    Slot* slots;
+    Answer* answers;
+    u64* head;               // tickets taken
+    const u64* taken;        // requests that the host has read; their slots are free
+    const u64* sources_read; // requests whose source may be changed
+    const u64* done;         // requests that are complete at their target
+    u64 mask;                // slots - 1; there is a power of two of them
+};
+
+// The members of a team, and the words and buffers by which they meet. In the GPU's memory.
+struct Team {
+    u32 n;
+    u32 me;
+    const u32* members;   // PE of each member
+    u64* words;           // symmetric: word i is set by member i alone
+    char* scratch;        // symmetric: two halves of `n` places each
+    u64 place;            // bytes of a place, a multiple of 16
+    u64 epoch;            // collective calls that this member has begun
+    u64 met;              // the last of them in which it has heard of all members
+    u64 half_used[2];     // the last that used each half of `scratch`
+};
+
+// Words of the GPU's memory that change while kernels run.
+struct Shared {
+    u32 teams;   // entries of the table of teams
+    u32 turn;    // moves the first word at which wait_until_any looks
+};
+
+// The first bad call of a kernel, with checks. In pinned host memory.
+struct Fault {
+    u32 state;   // 0: none; 1: being written; 2: complete
+    u32 call;
+    u32 kind;
+    i64 pe;
+    u64 address;
+    u64 bytes;
+    u32 block[3];
+    u32 thread[3];
+};
+
+struct State {
+    u32 abi;              // ABI << 16 | sizeof(State)
+    u32 me;
+    u32 n;
+    u32 flags;
+    char* heap;           // this PE's GPU heap
+    u64 heap_bytes;
+    char* const* peers;   // each PE's heap as mapped here, or null
+    Team* const* teams;
+    Shared* shared;
+    Ring* ring;           // null if every PE is mapped
+    u32* stop;            // in pinned host memory: not 0 once waits have to end
+    Fault* fault;
+    u64 deadline;         // nanoseconds that a wait may take; 0: for ever
+    Inbox* inbox;
+    u64 reserved[2];
+};
+static_assert(sizeof(State) <= 128, "the state is small");
+
+// Bits of State::flags.
+enum : u32 {
+    FLUSH_AFTER_WAIT = 1,   // a NIC writes this GPU's memory: a wait that ends asks the host for a flush
+};
+
+// Values of `*State::stop`.
+enum : u32 {
+    STOP_LOST = 1,       // a PE was lost, or the job ends
+    STOP_FAULT = 2,      // a kernel made a bad call
+    STOP_DEADLINE = 3,   // a wait took longer than State::deadline
+};
+
+enum SignalOperation : u32 {
+    SIGNAL_SET,
+    SIGNAL_ADD,
+};
+
+// A team's number, the same on all of its members.
+typedef int team_t;
+enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
+
+}  // namespace oxshmem
+
+// One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
+#if defined(__CUDACC_RDC__)
+inline __constant__ oxshmem::State oxshmem_state;
+#else
+extern "C" {
+__constant__ oxshmem::State oxshmem_state;
+}
+#endif
 
 // Waiting. Each wait ends when the host sets the stop word, because the job has failed (G6).
 
@@ -1235,10 +1248,20 @@ OXSHMEM_DEVICE void put_signal_nbi(T* dest, const T* source, size_t n, Signal* s
 
 }  // namespace oxshmem
 
-// Waits and tests on words of this PE (M22, M23, G6): 2, 4 or 8 bytes, integers. When one succeeds, later reads of its
-// thread see what the writer had ordered before the word. A wait ends without success only when the job has failed.
+// Comparisons of a word with a value, by number.
 
 namespace oxshmem {
+
+// In the order of `Cmp` in core/oxshmem/src/wait_until.rs.
+enum Compare : u32 {
+    CMP_EQ,
+    CMP_NE,
+    CMP_GT,
+    CMP_GE,
+    CMP_LT,
+    CMP_LE,
+};
+
 namespace waits {
 
 template <class T>
@@ -1252,6 +1275,15 @@ OXSHMEM_DEVICE bool holds(T seen, Compare compare, T value) {
         default: return seen <= value;
     }
 }
+
+}  // namespace waits
+}  // namespace oxshmem
+
+// Waits and tests on words of this PE (M22, M23, G6): 2, 4 or 8 bytes, integers. When one succeeds, later reads of its
+// thread see what the writer had ordered before the word. A wait ends without success only when the job has failed.
+
+namespace oxshmem {
+namespace waits {
 
 template <class T>
 OXSHMEM_DEVICE T load(const T* word) {

@@ -5,7 +5,7 @@
 // any GPU from compute capability 7.0 (ci/ptx), and host C++ for the software driver
 // (ci/softcuda-kernels). It includes nothing from outside this folder, so that NVRTC alone builds it.
 
-#include "words.cuh"
+#include "kernel.cuh"
 
 #include "atomic.cuh"
 #include "barrier.cuh"

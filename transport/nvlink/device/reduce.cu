@@ -5,7 +5,7 @@
 // A module of its own: making machine code of it takes a driver most of a second the first time, which
 // a program that reduces nothing need not wait for.
 
-#include "words.cuh"
+#include "kernel.cuh"
 
 struct f16 {
     u16 bits;

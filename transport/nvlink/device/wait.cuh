@@ -1,29 +1,8 @@
 // Waiting on a word until it compares as wanted.
 #pragma once
 
+#include "compare.cuh"
 #include "stoppable.cuh"
-
-// In the order of `Cmp` in core/oxshmem/src/wait_until.rs.
-enum Compare {
-    COMPARE_EQ,
-    COMPARE_NE,
-    COMPARE_GT,
-    COMPARE_GE,
-    COMPARE_LT,
-    COMPARE_LE,
-};
-
-template <class T>
-DEVICE bool holds(T seen, u32 compare, T value) {
-    switch (compare) {
-        case COMPARE_EQ: return seen == value;
-        case COMPARE_NE: return seen != value;
-        case COMPARE_GT: return seen > value;
-        case COMPARE_GE: return seen >= value;
-        case COMPARE_LT: return seen < value;
-        default: return seen <= value;
-    }
-}
 
 template <class Unsigned, class Signed>
 struct WordCompares {
@@ -34,8 +13,9 @@ struct WordCompares {
 
     __device__ bool operator()() const {
         const Unsigned seen = load_acquire(word);
-        return is_signed ? holds((Signed)seen, compare, (Signed)value)
-                         : holds(seen, compare, value);
+        const Compare by = (Compare)compare;
+        return is_signed ? waits::holds((Signed)seen, by, (Signed)value)
+                         : waits::holds(seen, by, value);
     }
 };
 
