@@ -49,8 +49,7 @@ pub(crate) const MOST_NETWORKS: usize = 16;
 /// Names of networks.
 pub(super) fn write_networks(networks: &[String], into: &mut Writer) {
     let networks = &networks[..networks.len().min(MOST_NETWORKS)];
-    into.put(&[networks.len() as u8]);
-    networks.iter().for_each(|name| into.text(name));
+    into.list(networks, |into, name| into.text(name));
 }
 
 pub(super) fn read_networks(from: &mut Reader<'_>) -> Read<Vec<String>> {
@@ -180,8 +179,7 @@ impl Address {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(Tag::Address);
         writer.put(&self.pe.to_le_bytes());
-        writer.put(&[self.rails.len() as u8]);
-        self.rails.iter().for_each(|rail| rail.write(&mut writer));
+        writer.list(&self.rails, |writer, rail| rail.write(writer));
         self.target.write(&mut writer);
         self.gpu.write(&mut writer);
         writer.finish()

@@ -22,6 +22,14 @@ pub(crate) fn previous_nonce(nonce: u64) -> u64 {
     nonce & !SUCCESSION | nonce.wrapping_sub(1) & SUCCESSION
 }
 
+/// Checks the number of a queue pair, and its first sequence number.
+fn check_numbers(queue_pair: u32, sequence: u32) -> Read<()> {
+    if queue_pair >> 24 != 0 || sequence >> 24 != 0 {
+        return Err("a queue pair's number or sequence has more than 24 bits".into());
+    }
+    Ok(())
+}
+
 /// A lane's endpoint towards a PE: those of its queue pairs, the first of which is for all but long transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoints(pub(crate) Vec<Endpoint>);
@@ -29,8 +37,7 @@ pub(crate) struct Endpoints(pub(crate) Vec<Endpoint>);
 impl Endpoints {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(Tag::Endpoint);
-        writer.put(&[self.0.len() as u8]);
-        self.0.iter().for_each(|one| one.write(&mut writer));
+        writer.list(&self.0, |writer, one| one.write(writer));
         writer.finish()
     }
 
@@ -89,9 +96,7 @@ impl Endpoint {
             port: PortAddress::read(reader)?,
             networks: read_networks(reader)?,
         };
-        if endpoint.queue_pair >> 24 != 0 || endpoint.sequence >> 24 != 0 {
-            return Err("a queue pair's number or sequence has more than 24 bits".into());
-        }
+        check_numbers(endpoint.queue_pair, endpoint.sequence)?;
         Ok(endpoint)
     }
 }
@@ -126,31 +131,23 @@ impl TargetOrder {
     };
 
     fn write(self, into: &mut Writer) {
-        let has_word = self.flush_word.is_some();
-        let flags = [
-            self.in_order,
-            self.has_strict_keys,
-            self.has_atomics,
-            has_word,
-        ];
+        let flags = [self.in_order, self.has_strict_keys, self.has_atomics];
         into.put(&flags.map(u8::from));
-        if let Some(word) = self.flush_word {
+        into.option(self.flush_word.as_ref(), |into, word| {
             into.put(&word.addr.to_le_bytes());
             into.put(&word.rkey.to_le_bytes());
-        }
+        });
     }
 
     fn read(from: &mut Reader<'_>) -> Read<TargetOrder> {
         let (in_order, has_strict_keys) = (from.flag()?, from.flag()?);
         let has_atomics = from.flag()?;
-        let has_word = from.flag()?;
-        let flush_word = has_word.then(|| {
-            Ok::<_, String>(FlushWord {
+        let flush_word = from.option(|from| {
+            Ok(FlushWord {
                 addr: from.u64()?,
                 rkey: from.u32()?,
             })
-        });
-        let flush_word = flush_word.transpose()?;
+        })?;
         if flush_word.is_some_and(|word| !word.addr.is_multiple_of(8)) {
             return Err("its word for flushes is misaligned".into());
         }
@@ -174,13 +171,9 @@ pub(crate) struct EndpointReplies(pub(crate) Vec<Option<EndpointReply>>);
 impl EndpointReplies {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(Tag::EndpointReply);
-        writer.put(&[self.0.len() as u8]);
-        for one in &self.0 {
-            writer.put(&[u8::from(one.is_some())]);
-            if let Some(one) = one {
-                one.write(&mut writer);
-            }
-        }
+        writer.list(&self.0, |writer, one| {
+            writer.option(one.as_ref(), |writer, one| one.write(writer));
+        });
         writer.finish()
     }
 
@@ -250,9 +243,7 @@ impl EndpointReply {
             order: TargetOrder::read(reader)?,
             ece: reader.ece()?,
         };
-        if reply.queue_pair >> 24 != 0 || reply.sequence >> 24 != 0 {
-            return Err("a queue pair's number or sequence has more than 24 bits".into());
-        }
+        check_numbers(reply.queue_pair, reply.sequence)?;
         if !(1..=5).contains(&reply.mtu) || reply.reads == 0 {
             return Err("its MTU or its number of reads does not exist".into());
         }

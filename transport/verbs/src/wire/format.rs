@@ -68,12 +68,23 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
+    /// A list, behind the number of its entries.
+    pub(super) fn list<T>(&mut self, list: &[T], write: impl Fn(&mut Self, &T)) {
+        self.put(&[list.len() as u8]);
+        list.iter().for_each(|one| write(self, one));
+    }
+
+    /// One thing, or none.
+    pub(super) fn option<T>(&mut self, one: Option<&T>, write: impl FnOnce(&mut Self, &T)) {
+        self.put(&[u8::from(one.is_some())]);
+        if let Some(one) = one {
+            write(self, one);
+        }
+    }
+
     pub(super) fn gids(&mut self, gids: &[Gid]) {
         let gids = &gids[..gids.len().min(MOST_GIDS)];
-        self.0.push(gids.len() as u8);
-        for gid in gids {
-            self.put(&gid.0);
-        }
+        self.list(gids, |writer, gid| writer.put(&gid.0));
     }
 
     /// All zero if there are none.

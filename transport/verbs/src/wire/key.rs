@@ -26,6 +26,11 @@ pub(crate) struct Key {
 }
 
 impl RailKeys {
+    fn write(self, into: &mut Writer) {
+        into.put(&self.relaxed.to_le_bytes());
+        into.put(&self.strict.to_le_bytes());
+    }
+
     fn read(from: &mut Reader<'_>) -> Read<RailKeys> {
         Ok(RailKeys {
             relaxed: from.u32()?,
@@ -41,14 +46,9 @@ impl Key {
         writer.put(&self.region.to_le_bytes());
         writer.put(&self.base.to_le_bytes());
         writer.put(&self.len.to_le_bytes());
-        writer.put(&[self.rails.len() as u8]);
-        for keys in &self.rails {
-            writer.put(&[u8::from(keys.is_some())]);
-            if let Some(keys) = keys {
-                writer.put(&keys.relaxed.to_le_bytes());
-                writer.put(&keys.strict.to_le_bytes());
-            }
-        }
+        writer.list(&self.rails, |writer, keys| {
+            writer.option(keys.as_ref(), |writer, keys| keys.write(writer));
+        });
         writer.put(&[u8::from(self.gpu)]);
         writer.finish()
     }
