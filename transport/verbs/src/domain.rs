@@ -142,28 +142,18 @@ impl VerbsDomain {
     }
 
     /// Makes the queue pair that responds to one of a lane's; none if no NIC here reaches its NIC, or the one that does fails
-    /// to. Without `is_first` it is one for long transfers, for which others will do.
+    /// to, and is not the first: others will do then.
     fn accept_one(
         &self,
         pe: Pe,
         endpoint: Endpoint,
-        is_first: bool,
         pairing: &mut Pairing<'_>,
     ) -> Result<Option<EndpointReply>> {
-        if is_first {
-            return self.first()?.responder()?.accept(pe, endpoint).map(Some);
-        }
-        let rail = match endpoint.rail {
-            0 => Ok(0),
-            number => {
-                let route_needed = self.port_state.route_needed();
-                pairing.find(number, &endpoint.port, &endpoint.networks, route_needed)
-            }
-        };
+        let (number, route_needed) = (endpoint.rail, self.port_state.route_needed());
+        let rail = pairing.find(number, &endpoint.port, &endpoint.networks, route_needed);
         let rail = match rail {
             Ok(rail) => rail,
             Err(why) => {
-                let number = endpoint.rail;
                 tracing::debug!(%pe, number, %why, "a NIC of a PE is not connected with");
                 return Ok(None);
             }
@@ -389,7 +379,7 @@ impl Domain for VerbsDomain {
             if at == 0 && endpoint.rail != 0 {
                 return Err(bad("its first queue pair is not of its first NIC".into()));
             }
-            self.accept_one(pe, endpoint, at == 0, &mut pairing)
+            self.accept_one(pe, endpoint, &mut pairing)
         });
         Ok(EndpointReplies(replies.collect::<Result<_>>()?).to_bytes())
     }

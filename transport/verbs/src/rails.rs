@@ -172,10 +172,7 @@ impl Rails {
         for (number, state) in (0..).zip(self.all()) {
             let route = state.route_needed();
             let offer = state.rail_address();
-            let found = match number {
-                0 => Ok(0),
-                number => pairing.find(number, &offer.port, &offer.networks, route),
-            };
+            let found = pairing.find(number, &offer.port, &offer.networks, route);
             let peer = |rail: u8| theirs.get(usize::from(rail)).map(|rail| rail.name.clone());
             told.push(match found {
                 _ if !state.is_usable() => format!("{} not: it is down or has failed", name(state)),
@@ -278,8 +275,8 @@ impl<'a> Pairing<'a> {
         Pairing { rails, given }
     }
 
-    /// The number of the NIC for the other side's NIC `number`, which is not its first: that of the same number, if it reaches
-    /// it, else the first that does; or the reason why there is none.
+    /// The number of the NIC for the other side's NIC `number`: the first for its first, else that of the same number, if it
+    /// reaches it, else the first that does; or the reason why there is none.
     pub(crate) fn find(
         &mut self,
         number: u8,
