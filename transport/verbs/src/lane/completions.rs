@@ -7,6 +7,7 @@ use super::connection::{Connection, ConnectionState};
 use super::lost_queue::Packets;
 use super::nics::Flushed;
 use super::request_id::RequestId;
+use super::requester::Requester;
 use crate::completion_error::{CompletionError, LocalPort};
 use crate::ibv::Completion;
 use crate::ibv::sys::ibv_wc_status;
@@ -168,10 +169,10 @@ impl VerbsLane {
             let ConnectionState::Connected(queues) = &self.connections[at].state else {
                 continue;
             };
-            let lost = queues.numbers().zip(queues.rails());
+            let is_lost = |one: &Requester| one.rail > 0 && failed >> one.rail & 1 == 1;
+            let lost = queues.numbers();
             let lost: Vec<u8> = lost
-                .filter(|(_, rail)| rail.is_some_and(|rail| rail > 0 && failed >> rail & 1 == 1))
-                .map(|(queue, _)| queue)
+                .filter(|queue| queues.get(*queue).is_some_and(is_lost))
                 .collect();
             for queue in lost {
                 self.lose_queue(

@@ -44,28 +44,24 @@ impl Queues {
         self.all().map(|one| one.send_queue.outstanding()).sum()
     }
 
-    /// The NICs of all queue pairs, by their numbers; none of lost ones.
-    pub(super) fn rails(&self) -> impl Iterator<Item = Option<u8>> {
-        let bulk = self.stripes.iter().flat_map(|stripes| &stripes.queues);
-        let bulk = bulk.map(|bulk| bulk.requester.as_ref().map(|one| one.rail));
-        std::iter::once(Some(self.primary.rail)).chain(bulk)
-    }
-
     /// The numbers of all queue pairs, lost ones among them.
     pub(super) fn numbers(&self) -> std::ops::Range<u8> {
         let bulk = self.stripes.as_ref();
         0..1 + bulk.map_or(0, |stripes| stripes.queues.len() as u8)
     }
 
-    /// The peer's NIC of a queue pair.
-    pub(super) fn peer_rail(&self, queue: u8) -> u8 {
-        let bulk = usize::from(queue).checked_sub(1);
-        let bulk = bulk.and_then(|at| self.stripes.as_ref()?.queues.get(at));
-        let bulk = bulk.and_then(|bulk| bulk.requester.as_ref());
-        bulk.map_or(0, |one| one.peer_rail)
+    /// The queue pair of this number, as completions name it; none if it is lost.
+    pub(super) fn get(&self, queue: u8) -> Option<&Requester> {
+        match usize::from(queue) {
+            0 => Some(&self.primary),
+            queue => {
+                let bulk = self.stripes.as_ref()?.queues.get(queue - 1)?;
+                bulk.requester.as_ref()
+            }
+        }
     }
 
-    /// The queue pair of this number, as completions name it.
+    /// The same, to be changed.
     pub(super) fn get_mut(&mut self, queue: u8) -> Option<&mut Requester> {
         match queue {
             0 => Some(&mut self.primary),
@@ -283,11 +279,8 @@ impl Connection {
                 one.check(rails, reply).map_err(bad)?;
             }
         }
-        let alive = queues.numbers().zip(queues.rails());
-        let alive: Vec<u8> = alive
-            .filter(|(_, rail)| rail.is_some())
-            .map(|(queue, _)| queue)
-            .collect();
+        let alive = queues.numbers();
+        let alive: Vec<u8> = alive.filter(|queue| queues.get(*queue).is_some()).collect();
         for (queue, one) in alive.into_iter().zip(replies) {
             queues.connect_one(rails, pe, queue, one)?;
         }

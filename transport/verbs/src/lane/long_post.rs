@@ -465,10 +465,10 @@ impl VerbsLane {
     }
 
     /// The NIC of a queue pair; the first one of one that is lost.
-    fn rail_of(&self, pe: Pe, queue: u8) -> u8 {
+    pub(super) fn rail_of(&self, pe: Pe, queue: u8) -> u8 {
         let connected = self.connected(pe);
-        let rail = connected.and_then(|(_, queues)| queues.rails().nth(usize::from(queue)));
-        rail.flatten().unwrap_or(0)
+        let one = connected.and_then(|(_, queues)| queues.get(queue));
+        one.map_or(0, |one| one.rail)
     }
 
     /// Builds requests for a queue pair in the batch, which is empty. There must be room.
@@ -553,6 +553,13 @@ impl VerbsLane {
             && let ConnectionState::Connected(queues) = &mut connection.state
         {
             queues.primary.send_queue.make_last_a_part();
+        }
+    }
+
+    pub(super) fn requester_mut(&mut self, pe: Pe, queue: u8) -> Option<&mut Requester> {
+        match &mut self.connections.get_mut(pe.index())?.state {
+            ConnectionState::Connected(queues) => queues.get_mut(queue),
+            _ => None,
         }
     }
 

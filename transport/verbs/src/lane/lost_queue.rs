@@ -90,14 +90,6 @@ impl Connection {
         Some((nics.here, outstanding, has_ended))
     }
 
-    /// The NIC of a queue pair that is not lost.
-    fn rail_of(&self, queue: u8) -> Option<u8> {
-        let ConnectionState::Connected(queues) = &self.state else {
-            return None;
-        };
-        queues.rails().nth(usize::from(queue)).flatten()
-    }
-
     /// The rkey at one of the peer's NICs of the region that another of them knows by this rkey.
     fn moved_rkey(&self, rkey: u32, from: u8, to: u8) -> Option<u32> {
         if from == to {
@@ -121,14 +113,14 @@ impl VerbsLane {
         packets: Packets,
     ) -> bool {
         let RequestId { pe, queue, number } = id;
+        let rail = self.rail_of(pe, queue);
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was taken.
         let before = number.wrapping_sub(1);
-        let rail = connection.rail_of(queue);
         let retired = connection.retire_bulk(queue, before, &mut self.pool);
-        self.give_credits(rail.unwrap_or(0), retired);
+        self.give_credits(rail, retired);
         self.lose_queue(pe, queue, &why.error(pe).to_string(), packets)
     }
 
@@ -236,13 +228,7 @@ impl VerbsLane {
         sent: Sent,
         part_of: Option<LongNumber>,
     ) -> Result<(), Blocked> {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
-            return Ok(());
-        };
-        let ConnectionState::Connected(queues) = &mut connection.state else {
-            return Ok(());
-        };
-        let Some(requester) = queues.get_mut(queue) else {
+        let Some(requester) = self.requester_mut(pe, queue) else {
             return Ok(());
         };
         let number = requester.send_queue.enter(sent);

@@ -32,26 +32,17 @@ impl VerbsLane {
     }
 
     fn stalls(&mut self, pe: Pe, queue: u8, now: Instant) -> bool {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
-            return false;
-        };
-        let ConnectionState::Connected(queues) = &mut connection.state else {
-            return false;
-        };
-        let queue = queues.get_mut(queue);
-        queue.is_some_and(|queue| queue.stalls(now))
+        let requester = self.requester_mut(pe, queue);
+        requester.is_some_and(|requester| requester.stalls(now))
     }
 
     /// Sends an empty signaled write, which completes all requests before it, if there is room.
     pub(super) fn push_noop(&mut self, pe: Pe, queue: u8) {
-        let Some(connection) = self.connections.get(pe.index()) else {
+        let Some((connection, queues)) = self.connected(pe) else {
             return;
         };
         // Some devices check address and key of a write of nothing. Without a region there are none to give.
-        let ConnectionState::Connected(queues) = &connection.state else {
-            return;
-        };
-        let peer_rail = queues.peer_rail(queue);
+        let peer_rail = queues.get(queue).map_or(0, |one| one.peer_rail);
         let mut regions = connection.regions_at(peer_rail).iter().flatten();
         let place = regions.find_map(Imported::first);
         let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
@@ -60,27 +51,14 @@ impl VerbsLane {
 
     /// Sends one signaled request without a local buffer, if there is room. Gives whether it was posted.
     pub(super) fn push_alone(&mut self, pe: Pe, queue: u8, operation: Operation) -> bool {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
+        let credits = self.credits(self.rail_of(pe, queue));
+        let Some(requester) = self.requester_mut(pe, queue) else {
             return false;
-        };
-        let ConnectionState::Connected(queues) = &mut connection.state else {
-            return false;
-        };
-        let Some(requester) = queues.get_mut(queue) else {
-            return false;
-        };
-        let rail = requester.rail;
-        let credits = match rail {
-            0 => self.room.credits,
-            rail => {
-                let mut nics = self.further.iter();
-                let nic = nics.find(|nic| nic.port_state.rail == rail);
-                nic.map_or(0, |nic| nic.room.credits)
-            }
         };
         if credits == 0 || requester.send_queue.free() == 0 {
             return false;
         }
+        let rail = requester.rail;
         let number = requester.send_queue.push(WorkRequest {
             is_last: false,
             kind: match operation {
