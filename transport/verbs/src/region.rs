@@ -116,14 +116,22 @@ impl Registration {
     }
 }
 
-/// The registrations that one of a PE's further NICs refuses leave that NIC out of transfers of this memory.
-fn at_further<T>(registered: Result<T>, rail: usize) -> Option<T> {
-    registered
-        .inspect_err(|error| {
+/// The registrations of some memory, one at each NIC that may have it; the first has. One that a further NIC refuses leaves
+/// that NIC out of transfers of this memory.
+fn at_each<T>(
+    nics: &[Option<RegisteringNic<'_>>],
+    register: impl Fn(&RegisteringNic<'_>) -> Result<T>,
+) -> Result<Vec<Option<T>>> {
+    let all = nics.iter().map(Option::as_ref).enumerate();
+    let at = |(rail, nic): (usize, Option<_>)| match nic.map(&register) {
+        Some(Err(error)) if rail > 0 => {
             tracing::warn!(rail, %error, "memory is not registered at one of the NICs of this PE: its transfers \
                  take the others");
-        })
-        .ok()
+            Ok(None)
+        }
+        registered => registered.transpose(),
+    };
+    all.map(at).collect()
 }
 
 /// The key of local buffers in memory with these keys at each NIC, and its place in the table.
@@ -165,14 +173,7 @@ impl VerbsRegion {
         memory: &Memory,
         relaxed: bool,
     ) -> Result<VerbsRegion> {
-        let mut registrations = Vec::with_capacity(nics.len());
-        for (rail, nic) in nics.iter().enumerate() {
-            let registered = nic.map(|nic| Registration::new(&nic, memory, relaxed));
-            registrations.push(match (rail, registered) {
-                (0, registered) => registered.transpose()?,
-                (_, registered) => registered.and_then(|registered| at_further(registered, rail)),
-            });
-        }
+        let registrations = at_each(nics, |nic| Registration::new(nic, memory, relaxed))?;
         let on_gpu = memory.kind() != MemoryKind::Host;
         let key = Key {
             pe,
@@ -243,16 +244,9 @@ impl VerbsLocalRegion {
             (true, false) => Access::LocalWrite,
             (true, true) => Access::LocalWriteRelaxed,
         };
-        let mut regions = Vec::with_capacity(nics.len());
-        for (rail, nic) in nics.iter().enumerate() {
-            // SAFETY: the bytes stay mapped, as this function's caller promises; the device writes only
-            // the bytes that operations name, whose posters promise theirs.
-            let registered = nic.map(|nic| unsafe { nic.register(addr, len, access) });
-            regions.push(match (rail, registered) {
-                (0, registered) => registered.transpose()?,
-                (_, registered) => registered.and_then(|registered| at_further(registered, rail)),
-            });
-        }
+        // SAFETY: the bytes stay mapped, as this function's caller promises; the device writes only
+        // the bytes that operations name, whose posters promise theirs.
+        let regions = at_each(nics, |nic| unsafe { nic.register(addr, len, access) })?;
         let on_gpu = nics.iter().flatten().any(|nic| nic.gpu.is_some());
         let lkeys = regions
             .iter()
