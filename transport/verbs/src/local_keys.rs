@@ -9,6 +9,11 @@ use crate::limits::MOST_RAILS;
 /// The keys of some memory at each NIC; none where it is not registered.
 pub(crate) type LocalRailKeys = [Option<u32>; MOST_RAILS];
 
+/// The key at a NIC.
+pub(crate) fn lkey_at(keys: &LocalRailKeys, rail: u8) -> Option<u32> {
+    keys.get(usize::from(rail)).copied().flatten()
+}
+
 /// A place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPlace(NonZeroU32);
@@ -93,16 +98,13 @@ impl LocalKeys {
             .copied()
             .unwrap_or_default()
     }
-}
 
-impl LocalKeys {
     /// The key at one NIC of memory whose key at another is this.
     pub(crate) fn moved(&self, lkey: u32, from: u8, to: u8) -> Option<u32> {
         let table = self.read();
-        let at = |keys: &LocalRailKeys, rail: u8| keys.get(usize::from(rail)).copied().flatten();
         let known = table.entries.iter();
-        let mut known = known.filter(|keys| at(keys, from) == Some(lkey));
-        known.find_map(|keys| at(keys, to))
+        let mut known = known.filter(|keys| lkey_at(keys, from) == Some(lkey));
+        known.find_map(|keys| lkey_at(keys, to))
     }
 }
 

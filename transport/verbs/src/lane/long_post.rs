@@ -15,7 +15,7 @@ use super::wqe_builder::{
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
 use crate::limits::UNREGISTERED;
-use crate::local_keys::LocalRailKeys;
+use crate::local_keys::{LocalRailKeys, lkey_at};
 use crate::region::MrKey;
 use crate::remote_region::{BoxedError, find, find_word};
 
@@ -95,11 +95,6 @@ impl WqeBuilder<'_> {
     }
 }
 
-/// The key at a NIC.
-fn lkey_at(keys: &LocalRailKeys, rail: u8) -> Option<u32> {
-    keys.get(usize::from(rail)).copied().flatten()
-}
-
 impl Transfer {
     /// The key of its local memory for requests of a NIC.
     fn local_key(&self, rail: u8) -> Option<LocalKey> {
@@ -153,6 +148,12 @@ impl VerbsLane {
         }
     }
 
+    /// The keys of local memory at each NIC, if it has several.
+    fn lkeys(&self, local: &Local) -> Option<LocalRailKeys> {
+        let place = key(local)?.further?;
+        Some(self.rails.local_keys.get(place))
+    }
+
     /// The queue pairs that may carry parts of a transfer, as a set of bits: both NICs have keys of its memory, and nothing
     /// keeps a signal of it from waiting for the part.
     fn usable(
@@ -164,12 +165,10 @@ impl VerbsLane {
         signals: bool,
     ) -> u64 {
         let at = region.0 as usize;
-        let has_lkey = |rail: u8| match key(local) {
-            Some(key) if rail > 0 => {
-                let keys = key.further.map(|place| self.rails.local_keys.get(place));
-                keys.is_some_and(|keys| lkey_at(&keys, rail).is_some())
-            }
-            _ => true,
+        let (is_keyed, lkeys) = (local.key.is_some(), self.lkeys(local));
+        let has_lkey = |rail: u8| {
+            let further = || lkeys.is_some_and(|keys| lkey_at(&keys, rail).is_some());
+            rail == 0 || !is_keyed || further()
         };
         stripes.usable(|one| {
             let regions = connection.regions_at(one.peer_rail);
@@ -241,10 +240,9 @@ impl VerbsLane {
         let found = find(regions, pe, remote, length(&local, self.max_transfer)?)?;
         let signals = matches!(op, Op::PutSignal { .. });
         let stripes = queues.stripes.as_ref();
-        let place = key(&local).and_then(|key| key.further);
         let mut transfer = Transfer {
             local,
-            lkeys: place.map(|place| self.rails.local_keys.get(place)),
+            lkeys: self.lkeys(&local),
             remote,
             addr: found.addr,
             usable: stripes.map_or(0, |stripes| {
