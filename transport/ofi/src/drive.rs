@@ -105,8 +105,7 @@ impl State {
 
     /// The provider accesses the local memory of one operation less.
     fn ended_in_place(&mut self, of: EntryId) {
-        let lane = self.lanes.get_mut(&of.lane);
-        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+        if let Some(stream) = self.stream(of.lane, of.pe) {
             stream.in_place = stream.in_place.saturating_sub(1);
         }
     }

@@ -207,19 +207,12 @@ impl State {
             let Some((lane, pe)) = self.listed.pop_front() else {
                 return;
             };
-            if let Some(stream) = self
-                .lanes
-                .get_mut(&lane)
-                .and_then(|l| l.streams.get_mut(&pe))
-            {
+            if let Some(stream) = self.stream(lane, pe) {
                 stream.is_listed = false;
             }
             while self.advance(lane, pe) == Step::Done {}
-            let has_more = self.lanes.get_mut(&lane).is_some_and(|lane| {
-                let stream = lane.streams.get_mut(&pe);
-                stream.is_some_and(|stream| stream.current().is_some())
-            });
-            if has_more {
+            let stream = self.stream(lane, pe);
+            if stream.is_some_and(|stream| stream.current().is_some()) {
                 self.list(lane, pe);
             }
         }
@@ -227,25 +220,18 @@ impl State {
 
     /// Sends the next part of a stream's current entry.
     fn advance(&mut self, lane: u64, pe: u32) -> Step {
-        let stream = self
-            .lanes
-            .get_mut(&lane)
-            .and_then(|l| l.streams.get_mut(&pe));
+        let stream = self.stream(lane, pe);
         let Some((serial, entry)) = stream.and_then(|stream| stream.current()) else {
             return Step::Empty;
         };
         let of = EntryId { lane, pe, serial };
         let (op, target, signal) = (entry.op, entry.target, entry.signal);
-        let (copied, started) = (entry.copied.as_ptr(), entry.started);
+        let (source, started) = (entry.source(), entry.started);
         let has_copy = !entry.copied.is_empty();
-        let source = |from: Local| match has_copy {
-            true => copied,
-            false => from.addr.cast_const(),
-        };
         match (op, target) {
             (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some((key, offset))) => {
                 let rest = from.len as u64 - started;
-                let at = source(from).wrapping_add(started as usize);
+                let at = source.wrapping_add(started as usize);
                 let offset = offset + started;
                 if self.ways.puts == PutPath::Rma && signal.is_none() {
                     let place = RemotePlace {
@@ -295,7 +281,7 @@ impl State {
                 self.advance_read(of, into, started, place)
             }
             (Op::Message { from }, _) => {
-                let source = Source::Copied(source(from), from.len);
+                let source = Source::Copied(source, from.len);
                 // SAFETY: the bytes were copied, or `post` has not returned yet.
                 let sent = unsafe { self.send_message(pe, lane, Body::Message, source) };
                 self.sent(of, sent, 0, true)
@@ -345,12 +331,8 @@ impl State {
             };
             let data = Record::push(&mut batch, key.region, offset, from.len as u32);
             if from.len > 0 {
-                let at = match entry.copied.is_empty() {
-                    true => from.addr.cast_const(),
-                    false => entry.copied.as_ptr(),
-                };
                 // SAFETY: the poster keeps the source readable, or it was copied; the room is as long.
-                unsafe { oxshmem_heap::copy::copy(data.as_mut_ptr(), at, from.len) };
+                unsafe { oxshmem_heap::copy::copy(data.as_mut_ptr(), entry.source(), from.len) };
             }
         }
         let source = Source::Copied(batch.as_ptr(), batch.len());
@@ -383,8 +365,7 @@ impl State {
 
     /// The provider has begun an operation of an entry, on its memory in place or not.
     fn part_begun(&mut self, of: EntryId, in_place: bool) {
-        let lane = self.lanes.get_mut(&of.lane);
-        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+        if let Some(stream) = self.stream(of.lane, of.pe) {
             stream.in_place += u32::from(in_place);
             if let Some(entry) = stream.entry(of.serial) {
                 entry.parts += 1;
@@ -410,8 +391,7 @@ impl State {
     /// An entry is under way as a whole.
     fn begin(&mut self, of: EntryId, number: u64) -> Step {
         let served = self.peers.get(of.pe as usize).map_or(0, |peer| peer.served);
-        let lane = self.lanes.get_mut(&of.lane);
-        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+        if let Some(stream) = self.stream(of.lane, of.pe) {
             if let Some(entry) = stream.entry(of.serial) {
                 entry.number = entry.number.max(number);
             }
@@ -422,8 +402,7 @@ impl State {
     }
 
     pub(crate) fn entry(&mut self, of: EntryId) -> Option<&mut crate::stream::Entry> {
-        let lane = self.lanes.get_mut(&of.lane)?;
-        lane.streams.get_mut(&of.pe)?.entry(of.serial)
+        self.stream(of.lane, of.pe)?.entry(of.serial)
     }
 
     /// A write of the rest of an entry, or of a part as long as the provider takes.
@@ -547,8 +526,7 @@ impl State {
         self.took(of.pe, true);
         self.set_flight(slot, flight);
         self.part_begun(of, in_place);
-        let lane = self.lanes.get_mut(&of.lane);
-        if let Some(stream) = lane.and_then(|lane| lane.streams.get_mut(&of.pe)) {
+        if let Some(stream) = self.stream(of.lane, of.pe) {
             if let Some(entry) = stream.entry(of.serial) {
                 entry.started += len;
             }
@@ -565,11 +543,7 @@ impl State {
     ///
     /// These sources are readable.
     pub(crate) unsafe fn keep_short_sources(&mut self, lane: u64, pe: u32) {
-        let stream = self
-            .lanes
-            .get_mut(&lane)
-            .and_then(|l| l.streams.get_mut(&pe));
-        let Some(stream) = stream else {
+        let Some(stream) = self.stream(lane, pe) else {
             return;
         };
         for entry in stream.entries.iter_mut().skip(stream.next) {

@@ -14,6 +14,7 @@ use crate::mailbox::Mailbox;
 use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
 use crate::region::OwnRegions;
+use crate::stream::Stream;
 
 /// Slots that only acknowledgements and replies take.
 const RESERVE: usize = 16;
@@ -175,6 +176,11 @@ impl State {
         self.peers.get_mut(pe as usize)
     }
 
+    /// The stream of a lane to a PE; none if nothing was ever posted to it, or the lane was dropped.
+    pub(crate) fn stream(&mut self, lane: u64, pe: u32) -> Option<&mut Stream> {
+        self.lanes.get_mut(&lane)?.streams.get_mut(&pe)
+    }
+
     /// A slot for an operation to a PE; `owed` if it is an acknowledgement or a reply.
     pub(crate) fn take_slot(&mut self, pe: u32, owed: bool) -> Option<SlotId> {
         let enough = owed || self.free.len() > RESERVE;
@@ -274,10 +280,7 @@ impl State {
 
     /// Lists a stream among those that have something to send.
     pub(crate) fn list(&mut self, lane: u64, pe: u32) {
-        let stream = self
-            .lanes
-            .get_mut(&lane)
-            .and_then(|l| l.streams.get_mut(&pe));
+        let stream = self.stream(lane, pe);
         if let Some(stream) = stream.filter(|stream| !stream.is_listed) {
             stream.is_listed = true;
             self.listed.push_back((lane, pe));
@@ -325,7 +328,7 @@ impl State {
         });
         // A lane without operations to it is not told: a PE that has left in order may fail, too.
         for lane in self.lanes.values_mut() {
-            let has_some = |stream: &crate::stream::Stream| !stream.entries.is_empty();
+            let has_some = |stream: &Stream| !stream.entries.is_empty();
             if lane.streams.get(&pe).is_some_and(has_some) {
                 lane.reports.extend(peer.refusal(Pe(pe)));
             }

@@ -26,6 +26,19 @@ pub(crate) struct Entry {
     pub number: u64,
 }
 
+impl Entry {
+    /// The first byte of its source, or of the copy of it; null without a source.
+    pub(crate) fn source(&self) -> *const u8 {
+        match self.op {
+            _ if !self.copied.is_empty() => self.copied.as_ptr(),
+            Op::Put { from, .. } | Op::PutSignal { from, .. } | Op::Message { from } => {
+                from.addr.cast_const()
+            }
+            _ => std::ptr::null(),
+        }
+    }
+}
+
 /// The operations of one lane to one PE, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
