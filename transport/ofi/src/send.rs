@@ -28,6 +28,13 @@ pub(crate) enum Step {
     Blocked,
 }
 
+/// The direction of an operation of the provider on a peer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Read,
+    Write,
+}
+
 /// The source of a message's data.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -36,6 +43,15 @@ enum Source {
     Copied(*const u8, usize),
     /// Data of an entry, which the provider sends in place.
     InPlace(EntryId, LocalPlace),
+}
+
+/// The memory of an operation behind the bytes that have started.
+fn rest_of(local: Local, started: u64) -> Local {
+    Local {
+        addr: local.addr.wrapping_add(started as usize),
+        len: local.len - started as usize,
+        ..local
+    }
 }
 
 impl State {
@@ -230,15 +246,16 @@ impl State {
         let has_copy = !entry.copied.is_empty();
         match (op, target) {
             (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some((key, offset))) => {
-                let rest = from.len as u64 - started;
-                let at = source.wrapping_add(started as usize);
+                let addr = source.cast_mut();
+                let data = rest_of(Local { addr, ..from }, started);
+                let rest = data.len as u64;
                 let offset = offset + started;
                 if self.ways.puts == PutPath::Rma && signal.is_none() {
                     let place = RemotePlace {
                         addr: key.base.wrapping_add(offset),
                         key: key.key,
                     };
-                    return self.advance_write(of, from, (at, rest), place);
+                    return self.advance_rma(of, Way::Write, data, place);
                 }
                 let small = self.small_puts(lane, pe);
                 if small > 1 {
@@ -265,8 +282,8 @@ impl State {
                 // Stores that other threads of this PE have made are sent.
                 fence(Ordering::Acquire);
                 let source = match in_place {
-                    true => Source::InPlace(of, self.local_place(from, at, len)),
-                    false => Source::Copied(at, len as usize),
+                    true => Source::InPlace(of, self.local_place(data, len)),
+                    false => Source::Copied(data.addr, len as usize),
                 };
                 // SAFETY: the poster keeps the source readable, or it was copied; one in place until the operation has
                 // completed, or its lane or PE is gone, for which it then waits.
@@ -278,7 +295,7 @@ impl State {
                     addr: key.base.wrapping_add(offset + started),
                     key: key.key,
                 };
-                self.advance_read(of, into, started, place)
+                self.advance_rma(of, Way::Read, rest_of(into, started), place)
             }
             (Op::Message { from }, _) => {
                 let source = Source::Copied(source, from.len);
@@ -354,10 +371,10 @@ impl State {
         known && !has_copy && self.endpoint.as_ref().is_some_and(|ep| ep.joins())
     }
 
-    /// A part of registered memory of this side, or of any where that need not be.
-    fn local_place(&self, of: Local, at: *const u8, len: u64) -> LocalPlace {
+    /// The first bytes of registered memory of this side, or of any where that need not be.
+    fn local_place(&self, of: Local, len: u64) -> LocalPlace {
         LocalPlace {
-            addr: at.cast_mut(),
+            addr: of.addr,
             len: len as usize,
             descriptor: self.descriptor(of),
         }
@@ -405,86 +422,62 @@ impl State {
         self.stream(of.lane, of.pe)?.entry(of.serial)
     }
 
-    /// A write of the rest of an entry, or of a part as long as the provider takes.
-    fn advance_write(
-        &mut self,
-        of: EntryId,
-        from: Local,
-        (at, rest): (*const u8, u64),
-        place: RemotePlace,
-    ) -> Step {
-        if rest == 0 {
+    /// A read or write of the rest of an entry, whose local memory is given, or of a part as long as the provider takes.
+    fn advance_rma(&mut self, of: EntryId, way: Way, rest: Local, place: RemotePlace) -> Step {
+        if rest.len == 0 {
             return self.begin(of, 0);
         }
         let Some(address) = self.address_of(of.pe) else {
             return Step::Blocked;
         };
-        let len = rest.min(self.ways.longest);
-        if len <= BUFFER as u64 {
-            let Some(slot) = self.take_slot(of.pe, false) else {
-                return Step::Blocked;
-            };
-            let Some(endpoint) = self.endpoint.as_mut() else {
-                return Step::Blocked;
-            };
-            let buffer = endpoint.bytes(slot);
-            if buffer.len() >= len as usize {
-                // SAFETY: the poster keeps the source readable, or it was copied; the buffer is this process's.
-                unsafe { oxshmem_heap::copy::copy(buffer.as_mut_ptr(), at, len as usize) };
-            }
-            let taken = endpoint.write(slot, len as usize, address, place);
-            return self.posted(of, slot, Flight::Write { of }, taken, (len, len == rest));
-        }
-        let Some(slot) = self.take_bare(of.pe) else {
-            return Step::Blocked;
-        };
-        let local = self.local_place(from, at, len);
-        let Some(endpoint) = self.endpoint.as_mut() else {
-            return Step::Blocked;
-        };
-        // SAFETY: the poster keeps the source until the operation has completed, or its lane or PE is gone, for which
-        // it then waits.
-        let taken = unsafe { endpoint.write_from(slot, local, address, place) };
-        self.posted(of, slot, Flight::InPlace { of }, taken, (len, len == rest))
-    }
-
-    /// A read of the rest of an entry, or of a part as long as the provider takes.
-    fn advance_read(&mut self, of: EntryId, into: Local, started: u64, place: RemotePlace) -> Step {
-        let rest = into.len as u64 - started;
-        if rest == 0 {
-            return self.begin(of, 0);
-        }
-        let Some(address) = self.address_of(of.pe) else {
-            return Step::Blocked;
-        };
-        let len = rest.min(self.ways.longest);
+        let len = (rest.len as u64).min(self.ways.longest);
         let part = Local {
-            addr: into.addr.wrapping_add(started as usize),
             len: len as usize,
-            key: into.key,
+            ..rest
         };
-        if len <= BUFFER as u64 {
+        let last = part.len == rest.len;
+        if part.len <= BUFFER {
             let Some(slot) = self.take_slot(of.pe, false) else {
                 return Step::Blocked;
             };
             let Some(endpoint) = self.endpoint.as_mut() else {
                 return Step::Blocked;
             };
-            let taken = endpoint.read(slot, part.len, address, place);
-            let flight = Flight::Read { of, into: part };
-            return self.posted(of, slot, flight, taken, (len, len == rest));
+            let (taken, flight) = match way {
+                Way::Write => {
+                    let buffer = endpoint.bytes(slot);
+                    if buffer.len() >= part.len {
+                        // SAFETY: the poster keeps the source readable, or it was copied; the buffer is this process's.
+                        unsafe {
+                            oxshmem_heap::copy::copy(buffer.as_mut_ptr(), part.addr, part.len);
+                        }
+                    }
+                    let taken = endpoint.write(slot, part.len, address, place);
+                    (taken, Flight::Write { of })
+                }
+                Way::Read => {
+                    let taken = endpoint.read(slot, part.len, address, place);
+                    (taken, Flight::Read { of, into: part })
+                }
+            };
+            return self.posted(of, slot, flight, taken, (len, last));
         }
         let Some(slot) = self.take_bare(of.pe) else {
             return Step::Blocked;
         };
-        let local = self.local_place(into, part.addr, len);
+        let local = self.local_place(part, len);
         let Some(endpoint) = self.endpoint.as_mut() else {
             return Step::Blocked;
         };
         // SAFETY: the poster keeps the memory until the operation has completed, or its lane or PE is gone, for which
         // it then waits.
-        let taken = unsafe { endpoint.read_into(slot, local, address, place) };
-        self.posted(of, slot, Flight::InPlace { of }, taken, (len, len == rest))
+        let taken = unsafe {
+            match way {
+                Way::Write => endpoint.write_from(slot, local, address, place),
+                Way::Read => endpoint.read_into(slot, local, address, place),
+            }
+        };
+        self.posted(of, slot, Flight::InPlace { of }, taken, (len, last))
     }
 
     /// The descriptor of registered memory of this side.
