@@ -145,7 +145,17 @@ impl RequestServer {
 impl Served {
     /// Executes one request. None if it makes no sense.
     fn serve(&self, bytes: &[u8]) -> Option<Reply> {
+        self.execute(&AmRequest::of_bytes(bytes)?)
+    }
+
+    /// Executes an atomic, on whatever thread. Nothing for other requests, and those that make no sense.
+    fn serve_at_once(&self, bytes: &[u8]) -> Option<Reply> {
         let request = AmRequest::of_bytes(bytes)?;
+        let is_atomic = matches!(request.action, Action::Atomic { .. });
+        is_atomic.then(|| self.execute(&request)).flatten()
+    }
+
+    fn execute(&self, request: &AmRequest) -> Option<Reply> {
         self.check(request.reply, Reply::BYTES, Reply::BYTES)?;
         let value = match request.action {
             Action::Atomic { atomic, offset } => self.atomic(atomic, offset)?,
@@ -158,14 +168,6 @@ impl Served {
             value,
             number: request.number,
         })
-    }
-
-    /// Executes an atomic, on whatever thread. Nothing for other requests, and those that make no sense.
-    fn serve_at_once(&self, bytes: &[u8]) -> Option<Reply> {
-        let request = AmRequest::of_bytes(bytes)?;
-        matches!(request.action, Action::Atomic { .. })
-            .then(|| self.serve(bytes))
-            .flatten()
     }
 
     /// Nothing if these bytes leave the heap or are not aligned.
