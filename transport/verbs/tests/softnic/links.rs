@@ -6,7 +6,7 @@ use oxshmem_transport::{Error, Local, Op, Posted, Status};
 use oxshmem_verbs::Settings;
 
 use super::pair::{PATIENCE, PE0, PE1, Side, remote};
-use super::{control, impatient, put, sides};
+use super::{control, error_of, impatient, put, sides};
 
 const WORDS: usize = 40;
 
@@ -37,18 +37,6 @@ fn post(side: &mut Side, ops: &[Op]) {
     // SAFETY: the local memory is the side's, which is left alone.
     let posted = unsafe { side.lane.post(PE1, ops) };
     assert_eq!(posted.accepted, ops.len(), "{posted:?}");
-}
-
-/// Drives a lane until it has an error.
-fn error_of(side: &mut Side) -> Error {
-    let since = Instant::now();
-    loop {
-        if let Err(error) = side.lane.progress() {
-            return error;
-        }
-        assert!(since.elapsed() < PATIENCE, "no error came");
-        std::thread::yield_now();
-    }
 }
 
 fn is_interruption(error: &Error) -> bool {

@@ -22,11 +22,13 @@ mod queue_pairs;
 mod rails;
 mod receives;
 
+use std::time::Instant;
+
 use oxshmem_transport::{Error, Op};
 use oxshmem_verbs::Settings;
 
 use self::nic::control;
-use self::pair::{PE0, PE1, Side, remote};
+use self::pair::{PATIENCE, PE0, PE1, Side, remote};
 
 /// Gives a side a new lane, connected with the other one as a job would do it.
 fn connect_anew(local: &mut Side, target: &Side) -> Result<(), Error> {
@@ -54,6 +56,27 @@ fn impatient() -> Settings {
     Settings {
         timeout: Some(16),
         ..Settings::default()
+    }
+}
+
+/// Drives a lane until it has an error.
+fn error_of(side: &mut Side) -> Error {
+    let since = Instant::now();
+    loop {
+        if let Err(error) = side.lane.progress() {
+            return error;
+        }
+        assert!(since.elapsed() < PATIENCE, "no error came");
+        std::thread::yield_now();
+    }
+}
+
+/// Drives a lane until something has come.
+fn drive_until(side: &mut Side, what: &str, has_come: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !has_come() {
+        side.lane.progress().unwrap();
+        assert!(since.elapsed() < PATIENCE, "{what}");
     }
 }
 

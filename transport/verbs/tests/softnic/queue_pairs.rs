@@ -1,12 +1,10 @@
 //! Several queue pairs to a peer, of which some are lost: the others carry out what was outstanding.
 
-use std::time::Instant;
-
 use oxshmem_transport::{Error, Op, SignalOp, Status};
 use oxshmem_verbs::Settings;
 
-use super::pair::{PATIENCE, PE0, PE1, Side, remote};
-use super::{control, impatient, put, sides};
+use super::pair::{PE0, PE1, Side, remote};
+use super::{control, drive_until, error_of, impatient, put, sides};
 
 const BYTES: usize = 200_000;
 const SIGNAL: usize = 400_000;
@@ -137,11 +135,7 @@ fn m22_a_signal_comes_once_and_after_data_that_went_another_way() {
         // SAFETY: the side's memory, which is left alone until the signal was seen.
         let posted = unsafe { one.lane.post(PE1, &[op]) };
         assert_eq!(posted.accepted, 1, "{posted:?}");
-        let since = Instant::now();
-        while other.load(SIGNAL) == round {
-            one.lane.progress().unwrap();
-            assert!(since.elapsed() < PATIENCE, "no signal came");
-        }
+        drive_until(&mut one, "no signal came", || other.load(SIGNAL) != round);
         assert!(
             (1..BYTES / 8).all(|word| other.load(word * 8) == one.load(word * 8)),
             "round {round}: the signal came before its data"
@@ -161,14 +155,7 @@ fn a_peer_that_answers_on_no_queue_pair_is_lost() {
     // SAFETY: the side's memory, which is left alone.
     let posted = unsafe { one.lane.post(PE1, &[op]) };
     assert_eq!(posted.accepted, 1, "{posted:?}");
-    let since = Instant::now();
-    let error = loop {
-        if let Err(error) = one.lane.progress() {
-            break error;
-        }
-        assert!(since.elapsed() < PATIENCE, "no error came");
-        std::thread::yield_now();
-    };
+    let error = error_of(&mut one);
     control("up mlx5_1 1");
     assert!(matches!(error, Error::PeerLost { pe: PE1, .. }), "{error}");
     // SAFETY: as above.

@@ -6,8 +6,8 @@ use oxshmem_transport::{Error, Op, SignalOp};
 use oxshmem_verbs::{Rails, Settings, Verbs};
 
 use super::nic::counter;
-use super::pair::{self, PATIENCE, PE0, PE1, Side, remote};
-use super::{control, impatient, put};
+use super::pair::{self, PE0, PE1, Side, remote};
+use super::{connect_anew, control, drive_until, error_of, impatient, put};
 
 const BYTES: usize = 200_000;
 /// Where gets go to, and the other side's data for them.
@@ -96,11 +96,9 @@ fn parts_of_long_transfers_take_both_nics() {
     // SAFETY: the side's memory, which is left alone.
     unsafe { one.post(PE1, &[op]) }.unwrap();
     let dropped = counter("dropped");
-    let since = Instant::now();
-    while counter("dropped") == dropped {
-        one.lane.progress().unwrap();
-        assert!(since.elapsed() < PATIENCE, "nothing went to the second NIC");
-    }
+    drive_until(&mut one, "nothing went to the second NIC", || {
+        counter("dropped") != dropped
+    });
     control("up mlx5_3 1");
     one.complete(PE1).unwrap();
 }
@@ -122,12 +120,7 @@ fn a_nic_that_only_the_other_side_loses_is_survived() {
     survives(&mut one, &other, || control("down mlx5_3 1"));
     // The other side's own transfers, by its NIC that is down.
     fill(&one, INTO, 7);
-    let ops = [long_put(&other), {
-        Op::Get {
-            into: other.local(INTO, BYTES),
-            from: remote(INTO as u64),
-        }
-    }];
+    let ops = [long_put(&other), long_get(&other)];
     // SAFETY: the side's memory, which is left alone.
     unsafe { other.perform(PE0, &ops) }.unwrap();
     control("up mlx5_3 1");
@@ -144,10 +137,7 @@ fn a_device_that_fails_takes_its_queue_pairs_and_no_connection() {
         std::thread::sleep(Duration::from_millis(20));
     });
     // New lanes do without it.
-    one.lane = one.domain.lane().unwrap();
-    let endpoint = one.lane.endpoint(PE1).unwrap();
-    let answer = other.domain.accept(PE0, &endpoint).unwrap();
-    one.lane.connect(PE1, &answer).unwrap();
+    connect_anew(&mut one, &other).unwrap();
     fill(&one, 0, 9);
     let op = long_put(&one);
     // SAFETY: the side's memory, which is left alone.
@@ -210,11 +200,7 @@ fn m22_a_signal_comes_once_and_after_data_of_a_lost_nic() {
         };
         // SAFETY: the side's memory, which is left alone until the signal was seen.
         unsafe { one.post(PE1, &[op]) }.unwrap();
-        let since = Instant::now();
-        while other.load(SIGNAL) == round {
-            one.lane.progress().unwrap();
-            assert!(since.elapsed() < PATIENCE, "no signal came");
-        }
+        drive_until(&mut one, "no signal came", || other.load(SIGNAL) != round);
         assert!(
             is_filled(&other, 0, round + 1),
             "round {round}: the signal came first"
@@ -277,14 +263,7 @@ fn the_loss_of_the_first_nic_ends_or_interrupts_the_connection_and_nothing_hangs
     let op = long_put(&one);
     // SAFETY: the side's memory, which is left alone.
     unsafe { one.post(PE1, &[op]) }.unwrap();
-    let since = Instant::now();
-    let error = loop {
-        if let Err(error) = one.lane.progress() {
-            break error;
-        }
-        assert!(since.elapsed() < PATIENCE, "no error came");
-        std::thread::yield_now();
-    };
+    let error = error_of(&mut one);
     control("up mlx5_1 1");
     // The other NIC may have carried out what was outstanding: then nothing is in doubt.
     let is_expected = matches!(
