@@ -128,6 +128,12 @@ impl State {
         }
     }
 
+    /// Sends a message without data, as [`send_message`](Self::send_message).
+    fn tell(&mut self, pe: u32, lane: u64, body: Body) -> Option<u64> {
+        // SAFETY: there is no data.
+        unsafe { self.send_message(pe, lane, body, Source::Nothing) }
+    }
+
     /// Sends the acknowledgements and replies that are owed, as far as there is room.
     pub(crate) fn pay(&mut self) {
         self.unpaid = 0;
@@ -163,10 +169,7 @@ impl State {
         }
         let refused = self.peer(pe).filter(|peer| peer.owes_refusal);
         if let Some(region) = refused.and_then(|peer| peer.refused) {
-            // SAFETY: there is no data.
-            if unsafe { self.send_message(pe, 0, Body::Refused { region }, Source::Nothing) }
-                .is_none()
-            {
+            if self.tell(pe, 0, Body::Refused { region }).is_none() {
                 return self.has_no_debt(pe);
             }
             if let Some(peer) = self.peer(pe) {
@@ -182,8 +185,7 @@ impl State {
                 value,
                 number,
             };
-            // SAFETY: there is no data.
-            if unsafe { self.send_message(pe, lane, body, Source::Nothing) }.is_none() {
+            if self.tell(pe, lane, body).is_none() {
                 return self.has_no_debt(pe);
             }
             if let Some(peer) = self.peer(pe) {
@@ -194,15 +196,12 @@ impl State {
         if !self.peers.get(pe as usize).is_some_and(owes) {
             return true;
         }
-        // SAFETY: there is no data.
-        let told = unsafe { self.send_message(pe, 0, Body::Acknowledge, Source::Nothing) };
-        told.is_some() || self.has_no_debt(pe)
+        self.tell(pe, 0, Body::Acknowledge).is_some() || self.has_no_debt(pe)
     }
 
     /// Tells a PE that the connection with it has failed here. Gives whether that is done, or given up.
     fn pay_end(&mut self, pe: u32) -> bool {
-        // SAFETY: there is no data.
-        let told = unsafe { self.send_message(pe, 0, Body::Ended, Source::Nothing) }.is_some();
+        let told = self.tell(pe, 0, Body::Ended).is_some();
         let done = told || !self.is_full(pe);
         if let Some(peer) = self.peer(pe).filter(|_| done) {
             peer.owes_end = false;
@@ -304,8 +303,7 @@ impl State {
                 self.sent(of, sent, 0, true)
             }
             _ => {
-                // SAFETY: there is no data.
-                let sent = unsafe { self.send_message(pe, lane, Body::Ping, Source::Nothing) };
+                let sent = self.tell(pe, lane, Body::Ping);
                 self.sent(of, sent, 0, true)
             }
         }
