@@ -456,10 +456,10 @@ impl Lane for VerbsLane {
         }
         self.calls = self.calls.wrapping_add(1);
         // Relaxed: an old value only moves the check from the inbox's thread to this one or back.
-        if self.calls.is_multiple_of(EVENTS) && !self.port_state.inbox_taken.load(Relaxed) {
-            self.port_state.events();
-        }
         if self.calls.is_multiple_of(EVENTS) {
+            if !self.port_state.inbox_taken.load(Relaxed) {
+                self.port_state.events();
+            }
             self.further.iter().for_each(|nic| nic.port_state.events());
         }
         let count = self.poll()?;
