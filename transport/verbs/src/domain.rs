@@ -29,7 +29,7 @@ use crate::responder::Responder;
 use crate::settings::Settings;
 use crate::statistics::Totals;
 use crate::wire::{
-    Address, Endpoint, EndpointReplies, EndpointReply, Endpoints, GpuSupport, Key, TargetProperties,
+    Address, Endpoint, EndpointReplies, EndpointReply, Endpoints, Key, TargetProperties,
 };
 
 /// One of the NICs of a domain.
@@ -68,8 +68,10 @@ pub(crate) struct VerbsDomain {
     /// Whether there was ever a lane from or to this PE: else no NIC has written here.
     used: AtomicBool,
     numbers: RegionNumbers,
-    /// The first is for all operations.
-    nics: Vec<DomainNic>,
+    /// The NIC for all operations.
+    first: DomainNic,
+    /// The others, in the order of their numbers from 1 on.
+    further: Vec<DomainNic>,
     rails: Arc<Rails>,
     port_state: Arc<PortState>,
 }
@@ -84,42 +86,37 @@ impl VerbsDomain {
     ) -> Result<VerbsDomain> {
         let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
         let rails = Arc::new(Rails::open(Arc::clone(&port_state), candidates)?);
-        let nics: Vec<DomainNic> = rails
-            .all()
-            .map(|state| DomainNic {
-                gpu: DomainGpu::of(gpu, state),
-                responder: Mutex::default(),
-                port_state: Arc::clone(state),
-            })
-            .collect();
-        let reaches_gpu = nics.first().is_some_and(|nic| nic.gpu.direct().is_ok());
+        let of = |state: &Arc<PortState>| DomainNic {
+            gpu: DomainGpu::of(gpu, state),
+            responder: Mutex::default(),
+            port_state: Arc::clone(state),
+        };
+        let (first, further) = (of(&port_state), rails.further.iter().map(of).collect());
         Ok(VerbsDomain {
-            capabilities: capabilities(&rails, reaches_gpu),
+            capabilities: capabilities(&rails, first.gpu.direct().is_ok()),
             used: AtomicBool::new(false),
             numbers: RegionNumbers::default(),
-            nics,
+            first,
+            further,
             rails,
             port_state,
         })
     }
 
-    /// The NIC for all operations.
-    fn first(&self) -> Result<&DomainNic> {
-        self.nics.first().ok_or(Error::Closed { transport: NAME })
+    /// All NICs, the first one first.
+    fn nics(&self) -> impl Iterator<Item = &DomainNic> {
+        std::iter::once(&self.first).chain(&self.further)
     }
 
-    /// Its access to GPU memory, or the reason why it has none.
+    /// The access to GPU memory by the first NIC, or the reason why there is none.
     fn direct(&self) -> Result<&Direct, &str> {
-        match self.nics.first() {
-            Some(nic) => nic.gpu.direct(),
-            None => Err("this PE has no NIC"),
-        }
+        self.first.gpu.direct()
     }
 
     /// The NICs by which memory of a kind is to be registered, by number.
     fn registering(&self, kind: MemoryKind) -> Vec<Option<RegisteringNic<'_>>> {
         let of = |nic| registering(nic, kind);
-        self.nics.iter().map(of).collect()
+        self.nics().map(of).collect()
     }
 
     /// The address of a peer that can be reached, or the reason why it cannot.
@@ -158,7 +155,7 @@ impl VerbsDomain {
                 return Ok(None);
             }
         };
-        let nic = self.nics.get(usize::from(rail));
+        let nic = self.nics().nth(usize::from(rail));
         let Some(nic) = nic.filter(|nic| nic.port_state.is_usable()) else {
             return Ok(None);
         };
@@ -259,10 +256,7 @@ impl Domain for VerbsDomain {
             pe: self.port_state.published.job.me.0,
             rails: self.rails.addresses(),
             target: self.port_state.target_properties(),
-            gpu: self
-                .nics
-                .first()
-                .map_or(GpuSupport::None, |nic| nic.gpu.support()),
+            gpu: self.first.gpu.support(),
         };
         address.to_bytes()
     }
@@ -271,10 +265,7 @@ impl Domain for VerbsDomain {
         let reached = match (kind, self.judge(peer)) {
             (_, Err(why)) => Err(why),
             (MemoryKind::Host, Ok(_)) => Ok(()),
-            (MemoryKind::Cuda, Ok(address)) => match self.nics.first() {
-                Some(nic) => nic.gpu.reaches(&address.gpu),
-                None => Err("this PE has no NIC".into()),
-            },
+            (MemoryKind::Cuda, Ok(address)) => self.first.gpu.reaches(&address.gpu),
             (other, Ok(_)) => Err(format!("{other} memory is not registered with NICs")),
         };
         match reached {
@@ -319,7 +310,7 @@ impl Domain for VerbsDomain {
         len: usize,
         written: bool,
     ) -> Result<Box<dyn LocalRegion>> {
-        let kind = self.first()?.gpu.kind_of(addr);
+        let kind = self.first.gpu.kind_of(addr);
         let relaxed = self.port_state.port.relaxed;
         let relaxed = match kind {
             MemoryKind::Cuda => {
@@ -388,9 +379,8 @@ impl Domain for VerbsDomain {
         if self.port_state.published.is_closed() {
             return Err(Error::Closed { transport: NAME });
         }
-        let responder = self.first()?.responder()?;
-        let further = self.nics.get(1..).unwrap_or_default();
-        let further = further.iter().map(DomainNic::responder);
+        let responder = self.first.responder()?;
+        let further = self.further.iter().map(DomainNic::responder);
         // Without one of these, what its peers leave behind stays until the end.
         let further = further.filter_map(Result::ok).collect();
         Ok(Box::new(VerbsInbox::new(responder, further)?))
@@ -401,7 +391,7 @@ impl Domain for VerbsDomain {
         if kind != MemoryKind::Cuda || !self.used.load(Ordering::Acquire) {
             return Ok(());
         }
-        let direct = self.nics.iter().enumerate().filter_map(|(rail, nic)| {
+        let direct = self.nics().enumerate().filter_map(|(rail, nic)| {
             let direct = nic.gpu.direct().ok()?;
             // The driver's flush is for what all NICs wrote, a read for what one did.
             (rail == 0 || direct.flushes_by_reading() && nic.port_state.is_usable())
@@ -412,13 +402,13 @@ impl Domain for VerbsDomain {
 
     fn peer_lost(&self, pe: Pe) {
         self.port_state.published.lose(pe);
-        let responders = self.nics.iter().filter_map(DomainNic::made_responder);
+        let responders = self.nics().filter_map(DomainNic::made_responder);
         responders.for_each(|responder| responder.disconnect_peer(pe));
     }
 
     fn shutdown(&self) {
         self.port_state.published.close();
-        let responders = self.nics.iter().filter_map(DomainNic::made_responder);
+        let responders = self.nics().filter_map(DomainNic::made_responder);
         responders.for_each(|responder| responder.wake());
     }
 }
