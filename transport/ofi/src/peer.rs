@@ -7,7 +7,7 @@ use oxshmem_transport::{Error, Pe, Reply};
 
 use crate::fabric::endpoint::PeerAddress;
 use crate::fabric::fault::{code_of, is_loss};
-use crate::limits::NAME;
+use crate::limits::{NAME, WINDOW};
 use crate::wire::Key;
 
 /// The failure of the connection with a PE.
@@ -83,6 +83,11 @@ pub(crate) struct PeerState {
 }
 
 impl PeerState {
+    /// Whether it may be sent one more numbered message before it has served others.
+    pub(crate) fn has_window(&self) -> bool {
+        self.sent - self.served < WINDOW
+    }
+
     /// The provider has taken an operation to it.
     pub(crate) fn reached(&mut self) {
         self.was_reached = true;

@@ -72,7 +72,7 @@ impl State {
         let me = self.job.me.0;
         let peer = self.peers.get(pe as usize)?;
         let (_, nonce) = peer.known.as_ref()?;
-        if numbered && peer.sent - peer.served >= WINDOW {
+        if numbered && !peer.has_window() {
             return None;
         }
         let head = Head {
@@ -332,6 +332,10 @@ impl State {
     /// Sends the next entries of a stream, which are so many small puts, in one message.
     fn advance_batch(&mut self, first: EntryId, count: usize) -> Step {
         let EntryId { lane, pe, .. } = first;
+        // Before anything is copied.
+        if !self.has_room(pe) {
+            return Step::Blocked;
+        }
         let stream = self.lanes.get(&lane).and_then(|lane| lane.streams.get(&pe));
         let Some(stream) = stream else {
             return Step::Empty;

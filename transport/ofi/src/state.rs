@@ -181,16 +181,31 @@ impl State {
         self.lanes.get_mut(&lane)?.streams.get_mut(&pe)
     }
 
-    /// A slot for an operation to a PE; `owed` if it is an acknowledgement or a reply.
+    /// Whether there is a slot for an operation to a PE; `owed` if it is an acknowledgement or a reply.
+    fn has_slot(&self, pe: u32, owed: bool) -> bool {
+        let free = self.free.len();
+        let peer = self.peers.get(pe as usize);
+        peer.is_some_and(|peer| match owed {
+            true => free > 0,
+            false => free > RESERVE && peer.in_flight < SHARE,
+        })
+    }
+
+    /// Such a slot.
     pub(crate) fn take_slot(&mut self, pe: u32, owed: bool) -> Option<SlotId> {
-        let enough = owed || self.free.len() > RESERVE;
-        let peer = self.peers.get_mut(pe as usize)?;
-        if !enough || (!owed && peer.in_flight >= SHARE) {
+        if !self.has_slot(pe, owed) {
             return None;
         }
+        let peer = self.peers.get_mut(pe as usize)?;
         let slot = self.free.pop()?;
         peer.in_flight += 1;
         Some(slot)
+    }
+
+    /// Whether a numbered message to a PE can be sent now, unless the provider has no room for it.
+    pub(crate) fn has_room(&self, pe: u32) -> bool {
+        let peer = self.peers.get(pe as usize);
+        peer.is_some_and(PeerState::has_window) && !self.is_full(pe) && self.has_slot(pe, false)
     }
 
     /// A slot for an operation to a PE on memory in place.
