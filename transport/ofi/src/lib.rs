@@ -15,6 +15,9 @@
 //! asked of a provider, and are completed when the target says that it has served them. Where a NIC places data, puts are
 //! the provider's writes, completed when they are delivered (`FI_DELIVERY_COMPLETE`). Gets are its reads everywhere.
 //!
+//! No message is sent by `fi_inject`. The head of a message alone has 80 bytes, and the TCP provider injects 64. An error of
+//! an injected message has no context besides, so it would not name the PE whose connection broke.
+//!
 //! # Atomics
 //!
 //! The CPU of the word's PE performs them, as active messages: libfabric does not say whether a provider's are exclusive
