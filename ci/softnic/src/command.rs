@@ -51,11 +51,12 @@ const STATUSES: [(&str, status::Type); 12] = [
     ("GENERAL_ERR", status::IBV_WC_GENERAL_ERR),
 ];
 
-/// Events of devices and ports. Those of queues come from what happens to them.
-const EVENTS: [(&str, event::Type); 9] = [
+/// Events of devices and ports, and of all their shared receive queues. Those of other queues come from what happens to them.
+const EVENTS: [(&str, event::Type); 10] = [
     ("DEVICE_FATAL", event::IBV_EVENT_DEVICE_FATAL),
     ("PORT_ACTIVE", event::IBV_EVENT_PORT_ACTIVE),
     ("PORT_ERR", event::IBV_EVENT_PORT_ERR),
+    ("SRQ_ERR", event::IBV_EVENT_SRQ_ERR),
     ("LID_CHANGE", event::IBV_EVENT_LID_CHANGE),
     ("PKEY_CHANGE", event::IBV_EVENT_PKEY_CHANGE),
     ("SM_CHANGE", event::IBV_EVENT_SM_CHANGE),

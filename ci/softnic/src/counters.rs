@@ -17,6 +17,12 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// Makes it a number that is no count.
+    pub(crate) fn set(&self, to: u64) {
+        // Relaxed: a statistic.
+        self.0.store(to, Ordering::Relaxed);
+    }
+
     pub(crate) fn raise(&self, to: u64) {
         // Relaxed: a statistic.
         self.0.fetch_max(to, Ordering::Relaxed);
@@ -56,6 +62,12 @@ pub(crate) struct Counters {
     pub(crate) registrations: Counter,
     /// Options of connections (ECE) that queue pairs took of their peers.
     pub(crate) options_taken: Counter,
+    /// The number of the queue pair that was made last.
+    pub(crate) newest_queue_pair: Counter,
+    /// The flow label of the global route that a queue pair took last.
+    pub(crate) newest_flow_label: Counter,
+    /// The completion vector of the queue of completions that was made last with a channel.
+    pub(crate) newest_vector: Counter,
 }
 
 pub(crate) static COUNTERS: Counters = Counters {
@@ -78,10 +90,13 @@ pub(crate) static COUNTERS: Counters = Counters {
     queue_pairs: Counter::new(),
     registrations: Counter::new(),
     options_taken: Counter::new(),
+    newest_queue_pair: Counter::new(),
+    newest_flow_label: Counter::new(),
+    newest_vector: Counter::new(),
 };
 
 impl Counters {
-    fn all(&self) -> [(&'static str, u64); 19] {
+    fn all(&self) -> [(&'static str, u64); 22] {
         [
             ("requests", self.requests.get()),
             ("doorbells", self.doorbells.get()),
@@ -102,6 +117,9 @@ impl Counters {
             ("queue_pairs", self.queue_pairs.get()),
             ("registrations", self.registrations.get()),
             ("options_taken", self.options_taken.get()),
+            ("newest_queue_pair", self.newest_queue_pair.get()),
+            ("newest_flow_label", self.newest_flow_label.get()),
+            ("newest_vector", self.newest_vector.get()),
         ]
     }
 

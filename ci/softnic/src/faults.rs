@@ -137,6 +137,7 @@ impl World {
             Command::Event(name, kind, port) => {
                 let number = self.device_of(name)?;
                 match port {
+                    _ if *kind == event::IBV_EVENT_SRQ_ERR => self.tell_shared(number, *kind),
                     Some(port) => self.tell_port(number, *port, *kind),
                     None => self.tell_all(number, *kind, Element::Device),
                 }
@@ -171,6 +172,23 @@ impl World {
         let cards: Vec<u32> = of_device.map(|(card, _)| *card).collect();
         for card in cards {
             self.event(card, kind, element);
+        }
+    }
+
+    /// Tells of each shared receive queue of a device.
+    fn tell_shared(&mut self, device: usize, kind: event::Type) {
+        let of_device = |card: u32| {
+            self.cards
+                .get(&card)
+                .is_some_and(|one| one.device == device)
+        };
+        let all = self
+            .shared
+            .iter()
+            .filter(|(_, queue)| of_device(queue.card));
+        let all: Vec<(u32, u64)> = all.map(|(id, queue)| (queue.card, *id)).collect();
+        for (card, id) in all {
+            self.event(card, kind, Element::Receives(id));
         }
     }
 

@@ -45,6 +45,8 @@ pub(crate) struct Profile {
     pub(crate) relaxed: bool,
     /// Whether keys without relaxed ordering are taken for keys with it: the proof that tests notice.
     pub(crate) all_relaxed: bool,
+    /// Whether address and key of a write or a read without bytes are checked.
+    pub(crate) empty_keys: bool,
     /// Whether memory may be registered without relaxed ordering.
     pub(crate) strict_keys: bool,
     /// The longest time after which a write to GPU memory is visible, if nothing flushes it.
@@ -101,6 +103,7 @@ const STRICT: Profile = Profile {
     bus: Duration::ZERO,
     relaxed: false,
     all_relaxed: false,
+    empty_keys: false,
     strict_keys: true,
     gpu: Duration::ZERO,
     gpu_read_flushes: true,
@@ -367,6 +370,7 @@ impl Profile {
             "read_orders" => self.read_orders = switch()?,
             "bus" => self.bus = micros()?,
             "relaxed" => self.relaxed = switch()?,
+            "empty_keys" => self.empty_keys = switch()?,
             "all_relaxed" => self.all_relaxed = switch()?,
             "strict_keys" => self.strict_keys = switch()?,
             "gpu" => self.gpu = micros()?,

@@ -109,12 +109,13 @@ impl World {
             return Err(INVALID);
         }
         let allowed = pair.attr.qp_access_flags;
+        let checks_empty = self.devices[pair.device].profile.empty_keys;
         let memory = |remote: &Remote, len: u64, needed: flags| {
             if allowed & needed.0 == 0 {
                 return Err(INVALID);
             }
-            // Nothing is accessed, so no key is looked at.
-            if len == 0 {
+            // Nothing is accessed, so by the specification no key is looked at.
+            if len == 0 && !checks_empty {
                 return Ok(());
             }
             let found = self

@@ -52,6 +52,7 @@ pub(crate) struct Completions {
 /// A shared receive queue.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) card: u32,
     pub(crate) raw: usize,
     pub(crate) events: Arc<Given>,
 }

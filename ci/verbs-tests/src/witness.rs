@@ -61,6 +61,7 @@ pub fn main(at: &str) -> Outcome {
         &Job {
             me: ME,
             size: 2,
+            host_rank: 0,
             host: host.clone(),
         },
     )?;

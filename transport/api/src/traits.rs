@@ -28,6 +28,9 @@ pub struct Job {
     pub me: Pe,
     /// Number of PEs.
     pub size: u32,
+    /// This PE's number among those of its host, where that is known before the PEs have met; else `me`. Transports spread
+    /// their interrupts over a host's CPUs by it, and rely on it for nothing else.
+    pub host_rank: u32,
     /// This PE's host.
     pub host: HostId,
 }

@@ -71,6 +71,7 @@ fn open(loopback: &Loopback, me: u32) -> Arc<dyn Domain> {
     let job = Job {
         me: Pe(me),
         size: 2,
+        host_rank: 0,
         host: HostId("here".into()),
     };
     loopback.open(&loopback.probe().unwrap()[0], &job).unwrap()

@@ -103,6 +103,7 @@ fn play(me: Pe, socket: &UnixStream) -> Result {
     let job = Job {
         me,
         size: 2,
+        host_rank: 0,
         host: host.clone(),
     };
     let domain = loopback.open(&loopback.probe()?[0], &job)?;

@@ -30,6 +30,7 @@ fn open(me: u32) -> Arc<dyn Domain> {
     let job = Job {
         me: Pe(me),
         size: 2,
+        host_rank: 0,
         host: host(),
     };
     ofi.open(&device, &job).unwrap()

@@ -1,6 +1,8 @@
 //! The models of CPUs to whose memory a NIC writes faster if its writes may pass each other on the PCIe bus: the
 //! choice of `OXSHMEM_VERBS_RELAXED_ORDERING=auto`, which is that of UCX.
 
+use std::fmt;
+
 use crate::settings::Choice;
 
 /// A CPU's maker and model.
@@ -51,6 +53,38 @@ impl Relaxed {
                 gpu: (family, model) == EMERALD_RAPIDS,
             },
             (Choice::Auto, CpuModel::Other) => both(false),
+        }
+    }
+}
+
+impl Relaxed {
+    /// The decision in words, with its reason.
+    pub(crate) fn explain(self, wanted: Choice, software: bool, cpu: CpuModel) -> String {
+        let state = match (self.host, self.gpu) {
+            (true, true) => "on",
+            (false, true) => "on for GPU memory alone",
+            (true, false) => "on for host memory alone",
+            (false, false) => "off",
+        };
+        let reason = match wanted {
+            Choice::On => "OXSHMEM_VERBS_RELAXED_ORDERING=on".to_owned(),
+            Choice::Off => "OXSHMEM_VERBS_RELAXED_ORDERING=off".to_owned(),
+            Choice::Auto if software => "the device is made of software".to_owned(),
+            Choice::Auto => format!("so for {cpu}"),
+        };
+        format!("relaxed ordering of writes to this PE's memory is {state} ({reason})")
+    }
+}
+
+impl fmt::Display for CpuModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CpuModel::Amd { family } => write!(f, "AMD's CPUs of family {family:#x}"),
+            CpuModel::Intel { family, model } => {
+                write!(f, "Intel's CPUs of family {family:#x}, model {model:#x}")
+            }
+            CpuModel::FujitsuArm => write!(f, "Fujitsu's CPUs"),
+            CpuModel::Other => write!(f, "CPUs of this model"),
         }
     }
 }
@@ -151,6 +185,47 @@ mod tests {
             assert!(decide(Choice::On, CpuModel::Other));
             assert!(!decide(Choice::Off, zen));
             assert_eq!(decide(Choice::Auto, zen), !software);
+        }
+    }
+
+    #[test]
+    fn the_decision_is_told_with_the_cpu_or_the_setting_that_made_it() {
+        let told = |wanted, software, cpu| {
+            Relaxed::decide(wanted, software, cpu).explain(wanted, software, cpu)
+        };
+        let zen = CpuModel::Amd { family: 0x19 };
+        let (family, model) = EMERALD_RAPIDS;
+        let emerald = CpuModel::Intel { family, model };
+        for (wanted, software, cpu, words) in [
+            (
+                Choice::Auto,
+                false,
+                zen,
+                ["is on (", "AMD's CPUs of family 0x19"],
+            ),
+            (
+                Choice::Auto,
+                false,
+                emerald,
+                ["on for GPU memory alone", "model 0xcf"],
+            ),
+            (
+                Choice::Auto,
+                false,
+                CpuModel::Other,
+                ["is off", "of this model"],
+            ),
+            (Choice::Auto, true, zen, ["is off", "made of software"]),
+            (Choice::Off, false, zen, ["is off", "ORDERING=off"]),
+            (
+                Choice::On,
+                true,
+                CpuModel::Other,
+                ["is on (", "ORDERING=on"],
+            ),
+        ] {
+            let told = told(wanted, software, cpu);
+            assert!(words.iter().all(|word| told.contains(word)), "{told}");
         }
     }
 }

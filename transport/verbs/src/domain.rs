@@ -13,8 +13,9 @@ use oxshmem_transport::{
 };
 
 use self::promises::{
-    atomics_towards, capabilities, guarantees, guarantees_on_gpu, signals_towards,
+    atomics_towards, capabilities, explain_claim, guarantees, guarantees_on_gpu, signals_towards,
 };
+use crate::cpu_model::CpuModel;
 use crate::gpu::driver::{self, Gpu};
 use crate::gpu::{Direct, DomainGpu};
 use crate::inbox::VerbsInbox;
@@ -244,9 +245,21 @@ impl Domain for VerbsDomain {
                  own for messages",
             );
         }
-        if let Some(rails) = self.rails.explain(&address.rails) {
+        let (port, settings) = (&self.port_state.port, &self.port_state.settings);
+        let wanted = settings.relaxed_ordering;
+        let ordering = port
+            .relaxed
+            .explain(wanted, port.software, CpuModel::here());
+        let reaches_gpu = self.capabilities.memory.contains(&MemoryKind::Cuda);
+        let claim = match port.software {
+            true => None,
+            false => explain_claim(port.limits.atomics, port.limits.pci_atomics, reaches_gpu),
+        };
+        let more = [Some(ordering), claim.map(str::to_owned)];
+        let rails = self.rails.explain(&address.rails);
+        for sentence in more.into_iter().chain([rails]).flatten() {
             told.push_str("; ");
-            told.push_str(&rails);
+            told.push_str(&sentence);
         }
         Some(told)
     }

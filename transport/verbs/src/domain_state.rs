@@ -176,6 +176,7 @@ mod tests {
         PublishedState::new(Job {
             me: Pe(0),
             size: 2,
+            host_rank: 0,
             host: HostId("here".into()),
         })
     }

@@ -114,7 +114,9 @@ use oxshmem_transport::{Device, Domain, Error, Further, Job, Result, Transport};
 pub use self::address_range::AddressRange;
 use self::limits::NAME;
 pub use self::limits::{MESSAGE, UNREGISTERED};
-pub use self::settings::{Choice, GpuDirect, Partition, Rails, Settings, SettingsError, VARIABLES};
+pub use self::settings::{
+    Choice, FlowLabel, GpuDirect, Partition, Rails, Settings, SettingsError, VARIABLES,
+};
 pub use self::statistics::Statistics;
 
 /// The verbs transport.

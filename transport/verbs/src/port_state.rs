@@ -429,6 +429,7 @@ impl PortState {
             route,
             service_level: self.settings.service_level,
             traffic_class: self.port.traffic_class,
+            flow_label: self.settings.flow_label,
             timeout: self.port.timeout,
             retries: self.port.retries,
             receiver_retries: self.settings.rnr_retry,

@@ -7,7 +7,7 @@ mod values;
 use oxshmem_transport::Variable;
 
 use self::source::{CHOICES, Source};
-pub use self::values::{Choice, GpuDirect, Partition, Rails, SettingsError};
+pub use self::values::{Choice, FlowLabel, GpuDirect, Partition, Rails, SettingsError};
 use crate::address_range::AddressRange;
 
 /// The variable about routers between RoCE ports.
@@ -52,6 +52,11 @@ pub const VARIABLES: &[Variable] = &[
         "OXSHMEM_VERBS_TRAFFIC_CLASS",
         "auto: the port's global class (sysfs), else 106 on RoCE of NVIDIA's NICs, else 0",
         "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN) (auto, 0..255)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_FLOW_LABEL",
+        "0: on RoCE v2 the driver takes the UDP source port from the queue pairs' numbers",
+        "the flow label of packets with a global route, by which networks choose among equal paths (ECMP); auto gives each queue pair its own (auto, 0..1048575)",
     ),
     variable(
         "OXSHMEM_VERBS_GLOBAL_ROUTE",
@@ -145,6 +150,8 @@ pub struct Settings {
     pub service_level: u8,
     /// `OXSHMEM_VERBS_TRAFFIC_CLASS`.
     pub traffic_class: Option<u8>,
+    /// `OXSHMEM_VERBS_FLOW_LABEL`.
+    pub flow_label: FlowLabel,
     /// `OXSHMEM_VERBS_GLOBAL_ROUTE`: whether always.
     pub global_route: bool,
     /// `OXSHMEM_VERBS_ROUTED`.
@@ -186,6 +193,7 @@ impl Default for Settings {
             partition: Partition::Auto,
             service_level: 0,
             traffic_class: None,
+            flow_label: FlowLabel::Same(0),
             global_route: false,
             routed: Choice::Auto,
             timeout: None,
@@ -227,6 +235,9 @@ impl Settings {
                 .unwrap_or(default.partition),
             service_level: byte("OXSHMEM_VERBS_SERVICE_LEVEL", 0, 15)?.unwrap_or(0) as u8,
             traffic_class: source.traffic_class("OXSHMEM_VERBS_TRAFFIC_CLASS")?,
+            flow_label: source
+                .flow_label("OXSHMEM_VERBS_FLOW_LABEL")?
+                .unwrap_or(default.flow_label),
             global_route: source
                 .word(
                     "OXSHMEM_VERBS_GLOBAL_ROUTE",

@@ -113,6 +113,7 @@ fn open(simulator: &Simulator, me: u32) -> Arc<dyn Domain> {
     let job = Job {
         me: Pe(me),
         size: 2,
+        host_rank: 0,
         host: HostId("here".into()),
     };
     let devices = simulator.probe().unwrap();
@@ -344,6 +345,7 @@ fn a_job_larger_than_the_machine_is_refused() {
     let job = Job {
         me: Pe(0),
         size: 2,
+        host_rank: 0,
         host: HostId("here".into()),
     };
     let device = simulator.probe().unwrap().remove(0);

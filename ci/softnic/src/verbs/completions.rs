@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::abi::sys::{ibv_comp_channel, ibv_context, ibv_cq};
 use crate::completion::Queue;
+use crate::counters::COUNTERS;
 use crate::events::Pipe;
 use crate::object::{Handle, created, returned};
 use crate::verbs::context::{locked, opened};
@@ -83,6 +84,9 @@ pub unsafe extern "C" fn ibv_create_cq(
             // SAFETY: the caller's promise.
             false => Some(Arc::clone(unsafe { &Channel::of(channel).inner })),
         };
+        if pipe.is_some() {
+            COUNTERS.newest_vector.set(vector as u64);
+        }
         let id = world.fresh();
         let queue = Arc::new(Queue::new(
             id,

@@ -218,6 +218,7 @@ unsafe fn make(
     world.pointers.insert(number, raw.expose_provenance());
     world.pairs.insert(number, pair);
     COUNTERS.queue_pairs.add(1);
+    COUNTERS.newest_queue_pair.set(u64::from(number));
     // SAFETY: the caller's promise.
     unsafe { (*attr).cap = cap };
     Ok(raw)

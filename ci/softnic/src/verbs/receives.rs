@@ -64,6 +64,7 @@ pub unsafe extern "C" fn ibv_create_srq(
         };
         let raw = SharedQueue::create(raw, inner);
         let entry = Shared {
+            card: owner.card,
             raw: raw.expose_provenance(),
             events,
         };

@@ -8,6 +8,7 @@ use crate::abi::sys::{
         IBV_QPS_ERR, IBV_QPS_INIT, IBV_QPS_RESET, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD,
     },
 };
+use crate::counters::COUNTERS;
 use crate::device::Device;
 use crate::engine;
 use crate::object::{Outcome, returned};
@@ -88,6 +89,7 @@ fn check(device: &Device, pair: &Pair, attr: &ibv_qp_attr, mask: u32) -> Outcome
                         .flatten();
                     let kind = source.ok_or(libc::EINVAL)?.kind;
                     require(!device.ethernet() || kind == 1 || kind == 2)?;
+                    require(route.flow_label < 1 << 20)?;
                 }
                 false => require(!device.ethernet())?,
             }
@@ -123,6 +125,10 @@ fn take(pair: &mut Pair, attr: &ibv_qp_attr, mask: u32) {
     }
     if has(ADDRESS) {
         own.ah_attr = attr.ah_attr;
+        if attr.ah_attr.is_global != 0 {
+            let label = attr.ah_attr.grh.flow_label;
+            COUNTERS.newest_flow_label.set(u64::from(label));
+        }
     }
     if has(TIMER) {
         own.min_rnr_timer = attr.min_rnr_timer;

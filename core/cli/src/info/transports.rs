@@ -70,6 +70,7 @@ fn offer(transport: &dyn oxshmem_transport::Transport, device: &Device) -> Offer
     let job = Job {
         me: Pe(0),
         size: 1,
+        host_rank: 0,
         host,
     };
     let promises = transport.open(device, &job).map(|domain| {

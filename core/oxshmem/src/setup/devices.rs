@@ -215,6 +215,10 @@ impl Probe {
         let me = job.me.index();
         let host = hosts.with(me);
         let local_rank = host.binary_search(&me).unwrap_or(0);
+        let job = &Job {
+            host_rank: local_rank as u32,
+            ..job.clone()
+        };
         let networks = Networks::of(cards, hosts);
         let local = host.iter().filter_map(|&pe| cards.get(pe));
         let local: Vec<Vec<Offer>> = local.map(|card| networks.narrow(card)).collect();

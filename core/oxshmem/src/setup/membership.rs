@@ -62,6 +62,7 @@ impl Membership {
         Job {
             me: Pe(self.bootstrap.rank()),
             size: self.bootstrap.size(),
+            host_rank: host_rank(config::environment).unwrap_or(self.bootstrap.rank()),
             host: HostId(host),
         }
     }
@@ -91,6 +92,13 @@ impl Membership {
     }
 }
 
+/// This PE's number on its host, as the launcher tells it.
+fn host_rank(environment: impl Fn(&'static str) -> Option<String>) -> Option<u32> {
+    const TOLD_BY: [&str; 2] = ["OXSHMEM_LOCAL_RANK", "LOCAL_RANK"];
+    let told = TOLD_BY.into_iter().filter_map(environment);
+    told.filter_map(|rank| rank.parse().ok()).next()
+}
+
 /// Joins the job that the environment describes. It describes one PE, so a process can be that PE once.
 fn join_environment(config: &Config) -> Result<Arc<dyn Bootstrap>> {
     static JOINED: AtomicBool = AtomicBool::new(false);
@@ -101,4 +109,25 @@ fn join_environment(config: &Config) -> Result<Arc<dyn Bootstrap>> {
     oxshmem_bootstrap::join(&config::environment, config.bootstrap_timeout)
         .inspect_err(|_| JOINED.store(false, Ordering::Relaxed))
         .map_err(Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_rank;
+
+    #[test]
+    fn the_launchers_number_on_the_host_is_taken_and_that_of_torchrun_else() {
+        let told = |all: &[(&str, &str)]| {
+            host_rank(|name| {
+                let found = all.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&[("LOCAL_RANK", "3")]), Some(3));
+        let both = [("LOCAL_RANK", "3"), ("OXSHMEM_LOCAL_RANK", "5")];
+        assert_eq!(told(&both), Some(5));
+        let unclear = [("OXSHMEM_LOCAL_RANK", "many"), ("LOCAL_RANK", "2")];
+        assert_eq!(told(&unclear), Some(2));
+    }
 }

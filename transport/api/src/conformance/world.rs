@@ -65,6 +65,7 @@ pub(super) fn open(harness: &dyn Harness, me: Pe, size: u32) -> Found<Arc<dyn Do
     let job = Job {
         me,
         size,
+        host_rank: 0,
         host: harness.host(me),
     };
     transport

@@ -38,6 +38,7 @@ impl Alone {
         let job = Job {
             me: ME,
             size: 1,
+            host_rank: 0,
             host: host.clone(),
         };
         let domain = transport.open(&transport.probe().unwrap()[0], &job);

@@ -21,6 +21,28 @@ pub(super) fn atomic_level(claimed: ibv_atomic_cap::Type, trusted: bool) -> Atom
     }
 }
 
+/// The belief in a device's claim that its atomics are the CPU's, too, in words; none where it makes no such claim.
+/// `gpu`: whether it reaches GPU memory.
+pub(super) fn explain_claim(
+    claimed: ibv_atomic_cap::Type,
+    pci_atomics: bool,
+    gpu: bool,
+) -> Option<&'static str> {
+    (claimed == ibv_atomic_cap::IBV_ATOMIC_GLOB).then_some(match (pci_atomics, gpu) {
+        (false, _) => {
+            "this PE's NIC claims that its atomics are the CPU's, too (IBV_ATOMIC_GLOB), which is not \
+             believed, since it reports no atomics of the PCIe bus"
+        }
+        (true, true) => {
+            "this PE's NIC has atomics of the PCIe bus, which exclude the CPU's and not those of the \
+             GPU, whose memory it reaches: they count as the NIC's alone"
+        }
+        (true, false) => {
+            "this PE's NIC has atomics of the PCIe bus, which count as the CPU's (IBV_ATOMIC_GLOB)"
+        }
+    })
+}
+
 /// The capabilities of a device. `gpu`: whether it reaches GPU memory.
 pub(super) fn capabilities(rails: &Rails, gpu: bool) -> Capabilities {
     let port_state = &rails.primary;
@@ -171,6 +193,26 @@ mod tests {
             let level = |claimed| atomic_level(claimed, trusted);
             assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_HCA), AtomicLevel::Nic);
             assert_eq!(level(ibv_atomic_cap::IBV_ATOMIC_NONE), AtomicLevel::None);
+        }
+    }
+
+    #[test]
+    fn m29_the_belief_in_a_claim_is_told() {
+        let glob = ibv_atomic_cap::IBV_ATOMIC_GLOB;
+        for (pci_atomics, gpu, word) in [
+            (
+                false,
+                false,
+                "not believed, since it reports no atomics of the PCIe bus",
+            ),
+            (false, true, "not believed"),
+            (true, true, "not those of the GPU"),
+            (true, false, "count as the CPU's"),
+        ] {
+            let told = explain_claim(glob, pci_atomics, gpu).unwrap();
+            assert!(told.contains(word), "{told}");
+            let hca = ibv_atomic_cap::IBV_ATOMIC_HCA;
+            assert_eq!(explain_claim(hca, pci_atomics, gpu), None);
         }
     }
 

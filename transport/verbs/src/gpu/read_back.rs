@@ -132,6 +132,7 @@ mod tests {
         let job = Job {
             me: Pe(0),
             size: 1,
+            host_rank: 0,
             host: HostId("here".into()),
         };
         let port_state =

@@ -21,6 +21,7 @@ use super::sys::{
     ibv_qp_cap, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_qp_state, ibv_qp_type, ibv_send_wr,
     ibv_wr_opcode,
 };
+use crate::settings::FlowLabel;
 
 /// `IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS`.
 const RETURN_CAPABILITIES: u32 = 1;
@@ -112,6 +113,7 @@ pub(crate) struct ConnectAttributes {
     pub(crate) route: Option<(u8, Gid)>,
     pub(crate) service_level: u8,
     pub(crate) traffic_class: u8,
+    pub(crate) flow_label: FlowLabel,
     pub(crate) timeout: u8,
     pub(crate) retries: u8,
     pub(crate) receiver_retries: u8,
@@ -330,7 +332,7 @@ impl QueuePair {
             attr.ah_attr.is_global = 1;
             attr.ah_attr.grh = ibv_global_route {
                 dgid: ibv_gid { raw: gid.0 },
-                flow_label: 0,
+                flow_label: to.flow_label.of_pair(self.number(), to.their_number),
                 sgid_index: index,
                 hop_limit: 64,
                 traffic_class: to.traffic_class,

@@ -2,6 +2,7 @@
 
 use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
+use super::batch::Operation;
 use super::bounce_pool::BouncePool;
 use super::kept::Kept;
 use super::long_operations::LongOperations;
@@ -179,6 +180,16 @@ impl Connection {
     #[inline]
     pub(super) fn regions_at(&self, peer_rail: u8) -> &[Option<Imported>] {
         regions_of(&self.regions, &self.further, peer_rail)
+    }
+
+    /// A write without bytes, by a queue pair to this NIC of the peer. Some devices check its address and key all the same.
+    /// Without a region there are none to give.
+    #[cold]
+    pub(super) fn write_of_nothing(&self, peer_rail: u8) -> Operation {
+        let mut regions = self.regions_at(peer_rail).iter().flatten();
+        let place = regions.find_map(Imported::first);
+        let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
+        Operation::Write(addr, rkey)
     }
 
     /// The outcome of a post where there is no connection; `posted` operations were posted before.

@@ -119,6 +119,7 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return Ok(());
         };
+        let nothing = connection.write_of_nothing(0);
         let ConnectionState::Connected(queues) = &mut connection.state else {
             return Ok(());
         };
@@ -141,7 +142,7 @@ impl VerbsLane {
         loop {
             for (sent, number) in requests.by_ref().take(LONGEST) {
                 let id = RequestId::primary(pe, *number);
-                self.batch.push(id, repeated(sent));
+                self.batch.push(id, repeated(sent, nothing));
             }
             if self.batch.len() == 0 {
                 return Ok(());
@@ -152,8 +153,9 @@ impl VerbsLane {
     }
 }
 
-/// A request as it is posted again. Barriers have nothing to hold back: no write is in flight.
-pub(super) fn repeated(sent: &Sent) -> SendRequest {
+/// A request as it is posted again. Barriers have nothing to hold back: no write is in flight. `nothing`: what stands for
+/// these, and for all that moves no data.
+pub(super) fn repeated(sent: &Sent, nothing: Operation) -> SendRequest {
     let (operation, local) = match sent.request.kind {
         RequestKind::Part => {
             let (to, len) = (sent.read, sent.request.bytes);
@@ -169,7 +171,7 @@ pub(super) fn repeated(sent: &Sent) -> SendRequest {
                 LocalBuffer::Registered(read.into, len, read.lkey),
             )
         }
-        _ => (Operation::Write(0, 0), LocalBuffer::Empty),
+        _ => (nothing, LocalBuffer::Empty),
     };
     SendRequest {
         operation,

@@ -228,6 +228,11 @@ impl VerbsLane {
         sent: Sent,
         part_of: Option<LongNumber>,
     ) -> Result<(), Blocked> {
+        let Some((connection, queues)) = self.connected(pe) else {
+            return Ok(());
+        };
+        let peer_rail = queues.get(queue).map_or(0, |one| one.peer_rail);
+        let nothing = connection.write_of_nothing(peer_rail);
         let Some(requester) = self.requester_mut(pe, queue) else {
             return Ok(());
         };
@@ -235,7 +240,7 @@ impl VerbsLane {
         let rail = requester.rail;
         self.take_credits(rail, 1);
         let id = RequestId { pe, queue, number };
-        self.batch.push(id, repeated(&sent));
+        self.batch.push(id, repeated(&sent, nothing));
         match part_of {
             Some(part_of) => self.move_part(pe, queue, part_of),
             None if queue == 0 => self.make_last_a_part(pe),

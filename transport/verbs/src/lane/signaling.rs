@@ -9,7 +9,6 @@ use super::batch::{LocalBuffer, Operation, SendRequest};
 use super::connection::ConnectionState;
 use super::request_id::RequestId;
 use super::send_queue::{RequestKind, WorkRequest};
-use crate::remote_region::Imported;
 
 impl VerbsLane {
     /// Wakes a software device that has left due completions undone for a while.
@@ -41,12 +40,9 @@ impl VerbsLane {
         let Some((connection, queues)) = self.connected(pe) else {
             return;
         };
-        // Some devices check address and key of a write of nothing. Without a region there are none to give.
         let peer_rail = queues.get(queue).map_or(0, |one| one.peer_rail);
-        let mut regions = connection.regions_at(peer_rail).iter().flatten();
-        let place = regions.find_map(Imported::first);
-        let (addr, rkey) = place.map_or((0, 0), |place| (place.addr, place.strict_rkey));
-        self.push_alone(pe, queue, Operation::Write(addr, rkey));
+        let nothing = connection.write_of_nothing(peer_rail);
+        self.push_alone(pe, queue, nothing);
     }
 
     /// Sends one signaled request without a local buffer, if there is room. Gives whether it was posted.

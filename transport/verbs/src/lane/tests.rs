@@ -20,6 +20,7 @@ fn alone() -> (VerbsDomain, Arc<PortState>, VerbsLane) {
     let job = oxshmem_transport::Job {
         me: PE0,
         size: 1,
+        host_rank: 0,
         host: HostId("here".into()),
     };
     let totals = Arc::new(Totals::default());

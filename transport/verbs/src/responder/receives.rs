@@ -241,8 +241,7 @@ fn completions(
     buffers: u32,
 ) -> Result<Arc<CompletionQueue>> {
     let entries = (buffers + SPARE).min(port_state.port.limits.completions);
-    // PEs of one host have numbers that follow each other.
-    let spread = port_state.published.job.me.0;
+    let spread = port_state.published.job.host_rank;
     let context = &port_state.port.context;
     CompletionQueue::new(context, entries.max(1), Some((channel, spread))).map(Arc::new)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::values::{Choice, Partition, Rails, SettingsError};
+use super::values::{Choice, FlowLabel, Partition, Rails, SettingsError};
 use crate::address_range::AddressRange;
 use crate::limits::MOST_RAILS;
 
@@ -87,6 +87,20 @@ impl Source<'_> {
             number => number.parse().ok().map(Some),
         })?;
         Ok(class.flatten())
+    }
+
+    pub(super) fn flow_label(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<FlowLabel>, SettingsError> {
+        let wanted = || format!("auto or a number from 0 to {}", FlowLabel::LARGEST);
+        self.parsed(name, wanted, |value| match value {
+            "auto" => Some(FlowLabel::PerPair),
+            number => {
+                let label = number.parse().ok()?;
+                (label <= FlowLabel::LARGEST).then_some(FlowLabel::Same(label))
+            }
+        })
     }
 
     pub(super) fn mtu(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {

@@ -44,6 +44,8 @@ fn values_outside_their_range_are_refused() {
         ("OXSHMEM_VERBS_QPS", "9"),
         ("OXSHMEM_VERBS_STRIPE", "63"),
         ("OXSHMEM_VERBS_SERVICE_LEVEL", "16"),
+        ("OXSHMEM_VERBS_FLOW_LABEL", "1048576"),
+        ("OXSHMEM_VERBS_FLOW_LABEL", "0xfffff"),
         ("OXSHMEM_VERBS_GID_INDEX", "256"),
         ("OXSHMEM_VERBS_ADDRESS", "10.1.0.0/33"),
         ("OXSHMEM_VERBS_MTU", "1500"),
@@ -66,6 +68,9 @@ fn values_are_taken() {
     let class = |value| with("OXSHMEM_VERBS_TRAFFIC_CLASS", value).map(|s| s.traffic_class);
     assert_eq!((class("auto"), class("0")), (Ok(None), Ok(Some(0))));
     assert!(class("256").is_err());
+    let label = |value| with("OXSHMEM_VERBS_FLOW_LABEL", value).map(|s| s.flow_label);
+    assert_eq!(label("auto"), Ok(FlowLabel::PerPair));
+    assert_eq!(label("1048575"), Ok(FlowLabel::Same(0xfffff)));
     let rails = |value| with("OXSHMEM_VERBS_RAILS", value).unwrap().rails;
     assert_eq!((rails("auto"), rails("8")), (Rails::Auto, Rails::Count(8)));
     let named = Rails::Named(vec!["mlx5_0:1".into(), "mlx5_1:2".into()]);
@@ -85,4 +90,23 @@ fn values_are_taken() {
             .unwrap()
             .global_route
     );
+}
+
+#[test]
+fn each_queue_pair_has_a_flow_label_of_its_own_or_all_have_the_one_that_is_set() {
+    let labels = |wanted: FlowLabel| {
+        let numbers = (0..8).flat_map(|ours| (0..8).map(move |theirs| (ours, theirs)));
+        let all = numbers.map(|(ours, theirs)| wanted.of_pair(ours, theirs));
+        all.collect::<std::collections::HashSet<u32>>()
+    };
+    assert_eq!(labels(FlowLabel::Same(77)), [77].into());
+    let own = labels(FlowLabel::PerPair);
+    assert_eq!(own.len(), 64);
+    assert!(
+        own.iter()
+            .all(|label| (1..=FlowLabel::LARGEST).contains(label))
+    );
+    // On RoCE v2 these bits choose the UDP source port.
+    let ports: std::collections::HashSet<u32> = own.iter().map(|label| label & 0x3fff).collect();
+    assert!(ports.len() > 60, "{}", ports.len());
 }

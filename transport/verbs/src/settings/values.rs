@@ -38,6 +38,34 @@ pub enum Partition {
     Key(u16),
 }
 
+/// The flow label of packets with a global route, by which a network chooses among paths that are equally good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowLabel {
+    /// One for all queue pairs.
+    Same(u32),
+    /// Each queue pair has one of its own.
+    PerPair,
+}
+
+impl FlowLabel {
+    /// The largest: a label has 20 bits.
+    pub(crate) const LARGEST: u32 = (1 << 20) - 1;
+
+    /// The label of a queue pair of this number, whose peer's has the other one.
+    pub(crate) fn of_pair(self, ours: u32, theirs: u32) -> u32 {
+        match self {
+            FlowLabel::Same(label) => label,
+            FlowLabel::PerPair => {
+                // Numbers that follow each other give labels that differ in all their bits.
+                let both = u64::from(ours) << 32 | u64::from(theirs);
+                let mixed = (both ^ both >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                // 0 is no label.
+                ((mixed >> 44) as u32).max(1)
+            }
+        }
+    }
+}
+
 /// The choice of the NICs that one PE uses: its *rails*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rails {

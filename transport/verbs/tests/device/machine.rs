@@ -89,6 +89,7 @@ fn a_small_memlock_limit_is_named_with_its_mend() {
     let job = oxshmem_transport::Job {
         me: PE0,
         size: 1,
+        host_rank: 0,
         host: oxshmem_transport::HostId("here".into()),
     };
     let domain = verbs.open(&devices[0], &job).unwrap();
@@ -148,6 +149,7 @@ fn a_port_that_is_down_is_told_as_that() {
     let job = oxshmem_transport::Job {
         me: PE0,
         size: 1,
+        host_rank: 0,
         host: oxshmem_transport::HostId("here".into()),
     };
     let opened = verbs.open(device, &job).map(|_| ());

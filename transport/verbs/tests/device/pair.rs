@@ -28,6 +28,7 @@ impl Side {
         let job = Job {
             me: pe,
             size: 2,
+            host_rank: 0,
             host: HostId(format!("host {pe}")),
         };
         let device = &devices[pe.index() % devices.len()];

@@ -178,6 +178,38 @@ fn a_connection_with_a_flush_outstanding_is_made_again() {
 
 #[test]
 #[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn an_empty_write_that_was_interrupted_is_repeated_with_an_address_and_a_key() {
+    // The device checks both, as `empty_keys=on` of ci/test-softnic says.
+    let [mut one, other] = filled(impatient());
+    other.store(0, 0);
+    let words = [21_u64];
+    let op = Op::Put {
+        from: Local {
+            addr: words.as_ptr().cast::<u8>().cast_mut(),
+            len: 8,
+            key: None,
+        },
+        to: remote(0),
+    };
+    post(&mut one, &[op]);
+    let since = Instant::now();
+    while other.load(0) != 21 {
+        assert!(since.elapsed() < PATIENCE, "no put came");
+        std::thread::yield_now();
+    }
+    // The next request is the empty write that completes the put.
+    control("status RETRY_EXC_ERR");
+    one.lane.request_completion(PE1);
+    let error = error_of(&mut one);
+    assert!(is_interruption(&error), "{error}");
+    let before = one.lane.counters(PE1);
+    assert_eq!(before.completed, before.posted, "the put was answered");
+    reconnect(&mut one, &other);
+    put(&mut one, &other, 22).unwrap();
+}
+
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
 fn a_peer_that_answers_no_new_connection_is_lost() {
     let [mut one, other] = filled(impatient());
     control("down mlx5_1 1");

@@ -14,6 +14,9 @@
 )]
 
 mod addresses;
+mod attributes;
+mod claims;
+mod events;
 mod links;
 mod nic;
 #[path = "../device/pair.rs"]

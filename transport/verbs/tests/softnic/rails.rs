@@ -285,6 +285,7 @@ fn a_port_that_this_host_lacks_is_named_with_those_that_it_has() {
     let job = oxshmem_transport::Job {
         me: PE0,
         size: 1,
+        host_rank: 0,
         host: oxshmem_transport::HostId("here".into()),
     };
     let opened = oxshmem_transport::Transport::open(&verbs, &devices[0], &job);

@@ -33,7 +33,16 @@ impl Pair {
         let host = HostId("here".into());
         let domains = [0, 1].map(|me| {
             let (me, host) = (Pe(me), host.clone());
-            weak.open(&devices[0], &Job { me, size: 2, host }).unwrap()
+            weak.open(
+                &devices[0],
+                &Job {
+                    me,
+                    size: 2,
+                    host_rank: 0,
+                    host,
+                },
+            )
+            .unwrap()
         });
         let memory = [(); 2].map(|()| conformance::host_memory(4096).unwrap());
         let both = domains.iter().zip(&memory);
