@@ -4,12 +4,14 @@
 //! - `depend CALL [broken]`: some PEs are lost, or what they made is broken, while the others are in a
 //!   call that needs them.
 //! - `staged [ROUNDS]`: GPU memory, by way of host memory between hosts.
+//! - `laps FILE`: a token goes round until the file is there.
 //! - `witness ADDRESS:PORT`: no PE of a job; see [`witness`].
 //!
 //! Exit status 0 if all held; 1 with the reason on stderr.
 
 mod depend;
 mod exclusive;
+mod laps;
 mod outcome;
 mod staged;
 mod witness;
@@ -32,11 +34,12 @@ fn main() -> ExitCode {
         },
         ["depend", call] => depend::main(call, false),
         ["depend", call, "broken"] => depend::main(call, true),
+        ["laps", until] => laps::main(until),
         ["witness", at] => witness::main(at),
         _ => {
             eprintln!(
                 "usage: verbs-tests exclusive [ROUNDS] | staged [ROUNDS] | depend CALL [broken] \
-                 | witness ADDRESS:PORT"
+                 | laps FILE | witness ADDRESS:PORT"
             );
             return ExitCode::from(2);
         }
