@@ -6,6 +6,7 @@ use oxshmem_transport::{
     SignalSupport, WireUp,
 };
 
+use crate::fabric::slots::BUFFER;
 use crate::facts::{Facts, bits};
 use crate::limits::{BATCH, DEPTH, INLINE, LONGEST, MESSAGE, UNREGISTERED};
 use crate::settings::Puts;
@@ -68,6 +69,12 @@ pub(crate) fn plan(facts: &Facts, puts: Puts) -> Result<Plan, String> {
     }
     if facts.prefix != 0 {
         return Err("it wants a prefix before each message, which this transport has not".into());
+    }
+    if facts.longest < BUFFER as u64 {
+        return Err(format!(
+            "its longest message has {} bytes, and this transport needs {BUFFER}",
+            facts.longest
+        ));
     }
     let (puts, why) = match puts {
         Puts::Rma if let Some(why) = facts.splits_words() => {
@@ -395,5 +402,8 @@ mod tests {
             })
             .contains("prefix")
         );
+        let longest = BUFFER as u64 - 1;
+        let why = refused(Facts { longest, ..tcp() });
+        assert!(why.contains("has 16383 bytes, and this transport needs 16384"), "{why}");
     }
 }
