@@ -80,12 +80,26 @@ impl Facts {
         core.unwrap_or(&self.provider)
     }
 
-    /// Whether it uses sockets of the operating system, so that an interface is opened to a network that others use too.
+    /// Whether it uses sockets of the operating system.
     pub(crate) fn uses_sockets(&self) -> bool {
         matches!(
             self.core_provider(),
             "tcp" | "net" | "udp" | "sockets" | "xnet"
         )
+    }
+
+    /// Whether its network is not known to be one of its own: a fabric's, or memory that processes of a host share. Others
+    /// may use the network that everybody uses, as `psm3` and `ucx` do where they find no NIC of theirs.
+    pub(crate) fn is_ordinary_network(&self) -> bool {
+        let fabrics = ["cxi", "efa", "opx", "psm2", "verbs", "shm", "sm2"];
+        !fabrics.contains(&self.core_provider())
+    }
+
+    /// Whether it ends a send of every length with an error when it closes its connection, as one provider over TCP
+    /// alone does. The layer `ofi_rxm` does so up to its eager limit: it forgets longer ones, and their ends never come.
+    /// Nothing is known of other providers.
+    pub(crate) fn ends_long_sends(&self) -> bool {
+        matches!(self.provider.as_str(), "tcp" | "net" | "xnet")
     }
 
     /// Whether a NIC places the data of writes in the target's memory, the target's CPU has no part in it, and a

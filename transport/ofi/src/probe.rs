@@ -170,7 +170,7 @@ impl Search {
 fn is_allowed(settings: &Settings, facts: &Facts) -> bool {
     let Some(interfaces) = &settings.interfaces else {
         let joins = settings.host_address.is_some() && settings.host_address == facts.address;
-        return joins || !facts.uses_sockets();
+        return joins || !facts.is_ordinary_network();
     };
     let names = [facts.domain.as_str(), facts.nic.as_deref().unwrap_or("")];
     interfaces
@@ -291,6 +291,24 @@ mod tests {
         };
         assert!(is_allowed(&Settings::default(), &fabric));
         assert!(!is_allowed(&named("eth0"), &fabric));
+        // Providers that may use sockets where they have no NIC, and those that nobody here knows.
+        for provider in ["psm3", "ucx", "net", "udp;ofi_rxd", "sockets", "lnx", "new"] {
+            let facts = Facts {
+                provider: provider.into(),
+                domain: "psm3_0".into(),
+                address: None,
+                ..tcp()
+            };
+            assert!(!is_allowed(&Settings::default(), &facts), "{provider}");
+            assert!(is_allowed(&named("psm3_0"), &facts), "{provider}");
+        }
+        for provider in ["efa", "opx", "psm2", "verbs;ofi_rxm", "shm", "sm2"] {
+            let facts = Facts {
+                provider: provider.into(),
+                ..tcp()
+            };
+            assert!(is_allowed(&Settings::default(), &facts), "{provider}");
+        }
     }
 
     #[test]
