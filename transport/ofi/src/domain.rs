@@ -15,6 +15,7 @@ use oxshmem_transport::{
 use crate::driver::Driver;
 use crate::fabric::endpoint::Endpoint;
 use crate::fabric::info::Info;
+use crate::fabric::slots::{BUFFER, LONG_BUFFER};
 use crate::facts::{Facts, bits};
 use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
@@ -42,6 +43,14 @@ pub(crate) struct OfiDomain {
     me: Pe,
 }
 
+/// The longest message whose data is sent in place: one that the provider ends in any case, even if its PE dies.
+fn longest_in_place(facts: &Facts) -> usize {
+    match facts.ends_long_sends() {
+        true => (facts.longest as usize).min(LONG_BUFFER),
+        false => BUFFER,
+    }
+}
+
 impl OfiDomain {
     pub(crate) fn open(
         info: &Info,
@@ -65,6 +74,7 @@ impl OfiDomain {
             puts: plan.puts,
             local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
             longest: facts.longest,
+            in_place: longest_in_place(&facts),
             connect_timeout,
         };
         let me = job.me;

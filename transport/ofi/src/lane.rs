@@ -188,7 +188,7 @@ impl Lane for OfiLane {
             return Posted::refused(0, Error::Unreachable { transport, pe, why });
         };
         if let Some(error) = peer.refusal(pe) {
-            self.shared.end_in_place(&mut state, self.number);
+            drop(self.shared.end_in_place(state, self.number));
             return Posted::refused(0, error);
         }
         if pe != me && peer.known.is_none() {
@@ -238,7 +238,7 @@ impl Lane for OfiLane {
         let mut state = self.shared.lock();
         state.check()?;
         self.shared.drive(&mut state);
-        self.shared.end_in_place(&mut state, self.number);
+        state = self.shared.end_in_place(state, self.number);
         state.check()?;
         let lane = state.lanes.get_mut(&self.number);
         lane.and_then(|lane| lane.reports.pop_front())
@@ -265,7 +265,7 @@ impl Drop for OfiLane {
                 .values_mut()
                 .for_each(crate::stream::Stream::cancel);
         }
-        self.shared.end_dropped(&mut state, self.number);
+        state = self.shared.end_dropped(state, self.number);
         state.lanes.remove(&self.number);
     }
 }

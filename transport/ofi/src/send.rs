@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::{Local, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
-use crate::fabric::slots::{BUFFER, LONG_BUFFER, SlotId};
+use crate::fabric::slots::{BUFFER, SlotId};
 use crate::limits::{BATCH, INLINE, SMALL, WINDOW};
 use crate::message::{Body, HEAD, Head, Record};
 use crate::peer::{Failure, PeerState};
@@ -13,9 +13,8 @@ use crate::plan::PutPath;
 use crate::state::{EntryId, Flight, State};
 use crate::stream::Entry;
 
-/// Bytes of data in a message that is copied, and in one with data in place.
+/// Bytes of data in a message that is copied.
 const DATA: usize = BUFFER - HEAD;
-const LONG_DATA: usize = LONG_BUFFER - HEAD;
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,9 +260,8 @@ impl State {
                     return self.advance_batch(of, small);
                 }
                 let in_place = rest > DATA as u64 && self.sends_in_place(from, has_copy);
-                let longest = (self.ways.longest as usize).saturating_sub(HEAD);
                 let room = match in_place {
-                    true => LONG_DATA.min(longest).max(DATA),
+                    true => self.ways.in_place - HEAD,
                     false => DATA,
                 };
                 // No word of 8 bytes is in two messages.

@@ -25,8 +25,11 @@ pub(crate) struct Shared {
     wake: OwnedFd,
 }
 
-/// The longest wait for an operation in place that was cancelled; then the endpoint is closed.
+/// The wait for an operation in place that was cancelled, until its PE is given up.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The wait for it, until the endpoint is closed: long, since that ends every connection, and `ofi_rxm` keeps the connection
+/// with a PE that was given up (fi_av_remove), so that a PE that was stopped has to move again.
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
 /// The longest sleep of a lane while the provider has no room for something.
 const RETRY: Duration = Duration::from_millis(1);
 const NAP: Duration = Duration::from_micros(50);
@@ -150,30 +153,52 @@ impl Shared {
     }
 
     /// Waits, for a bounded time, until a lane's operations to PEs that are gone access local memory no more. An endpoint
-    /// that does not end them is closed.
-    pub(crate) fn end_in_place(&self, state: &mut State, lane: u64) {
-        self.drive_while(state, |state| state.has_in_place(lane, false));
+    /// that does not end them is closed. Other threads get the lock meanwhile.
+    pub(crate) fn end_in_place<'s>(
+        &'s self,
+        state: MutexGuard<'s, State>,
+        lane: u64,
+    ) -> MutexGuard<'s, State> {
+        self.end_transfers(state, lane, false)
     }
 
-    /// The same of all operations of a lane, which were all cancelled.
-    pub(crate) fn end_dropped(&self, state: &mut State, lane: u64) {
-        self.drive_while(state, |state| state.has_in_place(lane, true));
+    /// The same of all operations of a lane, which were all cancelled: PEs that do not end theirs are given up first.
+    pub(crate) fn end_dropped<'s>(
+        &'s self,
+        state: MutexGuard<'s, State>,
+        lane: u64,
+    ) -> MutexGuard<'s, State> {
+        self.end_transfers(state, lane, true)
     }
 
-    fn drive_while(&self, state: &mut State, goes_on: impl Fn(&State) -> bool) {
-        if !goes_on(state) {
-            return;
-        }
+    fn end_transfers<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        lane: u64,
+        to_any: bool,
+    ) -> MutexGuard<'s, State> {
         let since = Instant::now();
-        while goes_on(state) {
-            if since.elapsed() > PATIENCE {
+        let mut disconnected = false;
+        while state.has_in_place(lane, to_any) {
+            let waited = since.elapsed();
+            if waited > LAST_PATIENCE {
                 let why =
                     "a transfer that was given up does not end, and its memory may be used again";
-                return state.collapse(why.into());
+                state.collapse(why.into());
+                break;
             }
-            if !self.drive(state) {
-                std::thread::sleep(NAP);
+            if waited > PATIENCE && !disconnected {
+                disconnected = true;
+                state.give_up_in_place(lane);
             }
+            let worked = self.drive(&mut state);
+            drop(state);
+            match worked {
+                true => std::thread::yield_now(),
+                false => std::thread::sleep(NAP),
+            }
+            state = self.lock();
         }
+        state
     }
 }

@@ -21,6 +21,17 @@ const RESERVE: usize = 16;
 /// Slots that operations to one PE take at most, with a buffer and without.
 const SHARE: u32 = 16;
 const BARE_SHARE: u32 = 16;
+/// Slots of both kinds that only operations to PEs with none in flight take.
+const KEPT: usize = 32;
+const BARE_KEPT: usize = 64;
+
+/// Whether an operation to a PE that has so many in flight may take one of the free slots. The last are kept for PEs that
+/// have none, and the fewer others are free, the fewer a PE may have: so PEs that do not answer starve no other, up to
+/// more than as many of them as slots are kept.
+fn may_take(in_flight: u32, free: usize, kept: usize, share: u32) -> bool {
+    let fair = free.saturating_sub(kept).min(share as usize);
+    (in_flight as usize) < fair || (in_flight == 0 && free > 0)
+}
 
 /// The operation that a slot is in.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +68,8 @@ pub(crate) struct Ways {
     pub local_keys: bool,
     /// The longest operation of the provider.
     pub longest: u64,
+    /// The longest message whose data the provider sends in place.
+    pub in_place: usize,
     /// The time for a first connection.
     pub connect_timeout: Duration,
 }
@@ -187,7 +200,7 @@ impl State {
         let peer = self.peers.get(pe as usize);
         peer.is_some_and(|peer| match owed {
             true => free > 0,
-            false => free > RESERVE && peer.in_flight < SHARE,
+            false => may_take(peer.in_flight, free.saturating_sub(RESERVE), KEPT, SHARE),
         })
     }
 
@@ -211,7 +224,7 @@ impl State {
     /// A slot for an operation to a PE on memory in place.
     pub(crate) fn take_bare(&mut self, pe: u32) -> Option<SlotId> {
         let peer = self.peers.get_mut(pe as usize)?;
-        if peer.in_place >= BARE_SHARE {
+        if !may_take(peer.in_place, self.free_bare.len(), BARE_KEPT, BARE_SHARE) {
             return None;
         }
         let slot = self.free_bare.pop()?;
@@ -362,6 +375,21 @@ impl State {
         }
     }
 
+    /// Gives up the PEs for whose operations in place of a lane was waited in vain: their connections are closed.
+    pub(crate) fn give_up_in_place(&mut self, lane: u64) {
+        let Some(lane) = self.lanes.get(&lane) else {
+            return;
+        };
+        let streams = lane.streams.iter();
+        let stuck = streams.filter_map(|(pe, stream)| (stream.in_place > 0).then_some(*pe));
+        for pe in stuck.collect::<Vec<_>>() {
+            let why = "a transfer that was given up did not end, so that the connection was closed";
+            self.fail_peer(pe, Failure::other(why));
+            // Of a PE that was gone before, an answer may have made a new connection.
+            self.disconnect(pe);
+        }
+    }
+
     /// Ends the endpoint, after which the provider accesses no memory: it has failed, or does not end an operation.
     pub(crate) fn collapse(&mut self, why: String) {
         if self.failed.is_some() {
@@ -406,5 +434,38 @@ impl State {
         let gone = |pe: u32| self.peers.get(pe as usize).is_some_and(PeerState::is_gone);
         let mut streams = lane.streams.iter();
         streams.any(|(pe, stream)| stream.in_place > 0 && (to_any || gone(*pe)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The slots that are free once each of so many PEs has taken all that it may, one after the other.
+    fn left(stuck: usize, all: usize, kept: usize, share: u32) -> usize {
+        let mut free = all;
+        for _ in 0..stuck {
+            let mut held = 0;
+            while may_take(held, free, kept, share) {
+                held += 1;
+                free -= 1;
+            }
+            assert!((1..=share).contains(&held), "{stuck} stuck PEs: {held}");
+        }
+        free
+    }
+
+    #[test]
+    fn pes_that_do_not_answer_leave_slots_for_the_others() {
+        for stuck in 0..KEPT {
+            let sends = left(stuck, SENDS as usize - RESERVE, KEPT, SHARE);
+            assert!(may_take(0, sends, KEPT, SHARE), "{stuck} stuck PEs");
+            let bare = left(stuck, BARE as usize, BARE_KEPT, BARE_SHARE);
+            assert!(may_take(0, bare, BARE_KEPT, BARE_SHARE), "{stuck} stuck PEs");
+        }
+        // One alone has its share.
+        let free = SENDS as usize - RESERVE - left(1, SENDS as usize - RESERVE, KEPT, SHARE);
+        assert_eq!(free, SHARE as usize);
+        assert!(!may_take(0, 0, KEPT, SHARE));
     }
 }

@@ -18,11 +18,11 @@ use super::sys;
 use crate::facts::bits;
 
 /// Slots that send, or carry the data of a short write or read.
-pub(crate) const SENDS: u32 = 80;
+pub(crate) const SENDS: u32 = 112;
 /// Slots that receive.
 pub(crate) const RECEIVES: u32 = 16;
 /// Slots without a buffer, of operations on memory in place.
-pub(crate) const BARE: u32 = 64;
+pub(crate) const BARE: u32 = 192;
 
 /// Ends of operations that one call takes at most.
 pub(crate) const BATCH: usize = 16;
