@@ -404,6 +404,9 @@ mod tests {
         );
         let longest = BUFFER as u64 - 1;
         let why = refused(Facts { longest, ..tcp() });
-        assert!(why.contains("has 16383 bytes, and this transport needs 16384"), "{why}");
+        assert!(
+            why.contains("has 16383 bytes, and this transport needs 16384"),
+            "{why}"
+        );
     }
 }

@@ -461,7 +461,10 @@ mod tests {
             let sends = left(stuck, SENDS as usize - RESERVE, KEPT, SHARE);
             assert!(may_take(0, sends, KEPT, SHARE), "{stuck} stuck PEs");
             let bare = left(stuck, BARE as usize, BARE_KEPT, BARE_SHARE);
-            assert!(may_take(0, bare, BARE_KEPT, BARE_SHARE), "{stuck} stuck PEs");
+            assert!(
+                may_take(0, bare, BARE_KEPT, BARE_SHARE),
+                "{stuck} stuck PEs"
+            );
         }
         // One alone has its share.
         let free = SENDS as usize - RESERVE - left(1, SENDS as usize - RESERVE, KEPT, SHARE);
