@@ -43,6 +43,7 @@ fn open(me: Pe) -> Arc<dyn Domain> {
         me,
         size: 3,
         host: host(),
+        host_rank: 0,
     };
     ofi.open(&device, &job).unwrap()
 }
