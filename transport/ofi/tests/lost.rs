@@ -180,11 +180,10 @@ impl Job3 {
     }
 
     fn signal(&self, signal: i32) {
+        let process = self.other.id().cast_signed();
         // SAFETY: a child of this process that was not waited for.
-        assert_eq!(
-            unsafe { libc::kill(self.other.id().cast_signed(), signal) },
-            0
-        );
+        let sent = unsafe { libc::kill(process, signal) };
+        assert_eq!(sent, 0);
     }
 }
 
