@@ -23,6 +23,7 @@ use crate::limits::NAME;
 use crate::names;
 use crate::plan::{Plan, capabilities, explain};
 use crate::random::random;
+use crate::reasons::orders;
 use crate::region::OwnRegion;
 use crate::send::OWN;
 use crate::shared::Shared;
@@ -184,7 +185,8 @@ impl Domain for OfiDomain {
 
     fn explain(&self, peer: &Peer) -> Option<String> {
         self.judge(peer).ok()?;
-        Some(explain(&self.facts, &self.plan))
+        let plan = explain(&self.facts, &self.plan);
+        Some(format!("{plan}; {}", orders(&self.facts, &self.plan)))
     }
 
     fn address(&self) -> Vec<u8> {

@@ -63,6 +63,7 @@ mod peer;
 mod plan;
 mod probe;
 mod random;
+mod reasons;
 mod receive;
 mod region;
 mod send;

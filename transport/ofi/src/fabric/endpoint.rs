@@ -521,6 +521,8 @@ impl Endpoint {
 
     /// Whether a sleep on the descriptor is safe now: nothing waits to be done. None if the provider cannot say.
     pub(crate) fn may_sleep(&self) -> Option<bool> {
+        // Providers may follow the wait object of a queue that has none: shm of 1.17 does.
+        self.wait?;
         let fabric = self.domain.fabric();
         // SAFETY: the fabric and the queue are open.
         let code = unsafe {
