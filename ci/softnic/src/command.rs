@@ -19,10 +19,12 @@ pub(crate) enum Command {
     Pkey(String, u8, usize, u16),
     /// An event of a device, or of one of its ports.
     Event(String, event::Type, Option<u8>),
+    /// A queue pair of a device fails, and its owner is told by this event.
+    Fail(String, event::Type, u32),
     /// The state of all queue pairs goes to standard error.
     Dump,
-    /// The next so many posts find their queue full.
-    Full(u32),
+    /// So many requests that are posted find their queue full, after the first so many.
+    Full(u32, u32),
     /// The next so many queue pairs that are to fail or to be destroyed do neither, and stay as they are.
     Stuck(u32),
     /// Queue pairs that fail give the shared buffer that they had begun to fill back so many milliseconds later.
@@ -65,6 +67,23 @@ const EVENTS: [(&str, event::Type); 10] = [
     ("SPEED_CHANGE", event::IBV_EVENT_DEVICE_SPEED_CHANGE),
 ];
 
+/// Events of queue pairs that fail.
+const PAIR_EVENTS: [(&str, event::Type); 3] = [
+    ("QP_FATAL", event::IBV_EVENT_QP_FATAL),
+    ("QP_REQ_ERR", event::IBV_EVENT_QP_REQ_ERR),
+    ("QP_ACCESS_ERR", event::IBV_EVENT_QP_ACCESS_ERR),
+];
+
+/// An event by its name, with or without `IBV_EVENT_`.
+fn named(events: &[(&str, event::Type)], kind: &str) -> Result<event::Type, String> {
+    let short = kind.trim_start_matches("IBV_EVENT_");
+    let known = events.iter().find(|(one, _)| *one == short);
+    known.map(|(_, code)| *code).ok_or_else(|| {
+        let all: Vec<&str> = events.iter().map(|(one, _)| *one).collect();
+        format!("{kind} is no event; there are {}", all.join(", "))
+    })
+}
+
 /// A completion status by its name, with or without `IBV_WC_`, or by its number.
 fn status(name: &str) -> Result<status::Type, String> {
     let short = name.trim_start_matches("IBV_WC_");
@@ -102,7 +121,8 @@ impl Command {
             ["dump"] => Command::Dump,
             ["status", name] => Command::Status(status(name)?),
             ["flush", millis] => Command::Flush(number(millis)?),
-            ["full", count] => Command::Full(number(count)?),
+            ["full", count] => Command::Full(number(count)?, 0),
+            ["full", count, after] => Command::Full(number(count)?, number(after)?),
             ["stuck", count] => Command::Stuck(number(count)?),
             ["down", name, port] => Command::Down(device(name), number(port)?, None),
             ["down", name, port, millis] => {
@@ -119,17 +139,14 @@ impl Command {
                     .map_err(|_| format!("{key} is no partition key"))?;
                 Command::Pkey(device(name), number(port)?, number(index)?, key)
             }
+            ["event", name, kind, pair] if kind.contains("QP_") => {
+                let kind = named(&PAIR_EVENTS, kind)?;
+                Command::Fail(device(name), kind, number(pair)?)
+            }
             ["event", name, kind, ref port @ ..] if port.len() < 2 => {
-                let short = kind.trim_start_matches("IBV_EVENT_");
-                let known = EVENTS.iter().find(|(one, _)| *one == short);
-                let (_, code) = known.ok_or_else(|| {
-                    format!(
-                        "{kind} is no event; there are {}",
-                        EVENTS.map(|(one, _)| one).join(", ")
-                    )
-                })?;
+                let code = named(&EVENTS, kind)?;
                 let port = port.first().map(|port| number(port)).transpose()?;
-                Command::Event(device(name), *code, port)
+                Command::Event(device(name), code, port)
             }
             _ => return Err(format!("{text:?} is no command; see README.md")),
         })
@@ -177,7 +194,9 @@ mod tests {
                 "event a SM_CHANGE 1",
                 Command::Event("a".into(), 13, Some(1)),
             ),
-            ("full 3", Command::Full(3)),
+            ("event a QP_FATAL 77", Command::Fail("a".into(), 1, 77)),
+            ("full 3", Command::Full(3, 0)),
+            ("full 3 5", Command::Full(3, 5)),
             ("stuck 2", Command::Stuck(2)),
             ("flush 20", Command::Flush(20)),
         ] {
@@ -186,6 +205,8 @@ mod tests {
         for text in [
             "status MAYBE",
             "event a PARTY",
+            "event a QP_PARTY 7",
+            "event a QP_FATAL",
             "down mlx5_0",
             "lid a 1 x",
             "explode",

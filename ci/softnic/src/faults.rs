@@ -8,17 +8,21 @@ use crate::command::Command;
 use crate::device::{Gid, Port};
 use crate::world::{Element, Timer, World};
 
-/// Posts that find their queue full, though it is not.
+/// Requests that find their queue full when they are posted, though it is not.
 static FULL: AtomicU32 = AtomicU32::new(0);
+/// Requests that are posted before those.
+static BEFORE_FULL: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a post finds its queue full on cue.
+/// Whether a request that is posted finds its queue full on cue.
 pub(crate) fn full_on_cue() -> bool {
-    // Relaxed: a count of its own. The first look costs no write.
-    let less = |left: u32| left.checked_sub(1);
-    FULL.load(Ordering::Relaxed) > 0
-        && FULL
+    // Relaxed: counts of their own. The first look costs no write.
+    let counts_down = |count: &AtomicU32| {
+        let less = |left: u32| left.checked_sub(1);
+        count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
             .is_ok()
+    };
+    FULL.load(Ordering::Relaxed) > 0 && !counts_down(&BEFORE_FULL) && counts_down(&FULL)
 }
 
 impl World {
@@ -89,7 +93,10 @@ impl World {
                 self.late_flush = (*millis > 0).then_some(time);
             }
             // Relaxed: as in `full_on_cue`.
-            Command::Full(count) => FULL.store(*count, Ordering::Relaxed),
+            Command::Full(count, after) => {
+                BEFORE_FULL.store(*after, Ordering::Relaxed);
+                FULL.store(*count, Ordering::Relaxed);
+            }
             Command::Stuck(count) => self.stuck = *count,
             Command::Down(name, port, millis) => {
                 let number = self.device_of(name)?;
@@ -133,6 +140,14 @@ impl World {
                     .ok_or_else(|| format!("{index} is no index of a table of partition keys"))? =
                     *key;
                 self.tell_port(number, *port, event::IBV_EVENT_PKEY_CHANGE);
+            }
+            Command::Fail(name, kind, pair) => {
+                let number = self.device_of(name)?;
+                let known = self.pairs.get(pair);
+                if known.is_none_or(|known| known.device != number) {
+                    return Err(format!("{name} has no queue pair {pair}"));
+                }
+                self.fail(*pair, Some(*kind));
             }
             Command::Event(name, kind, port) => {
                 let number = self.device_of(name)?;

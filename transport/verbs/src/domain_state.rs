@@ -132,6 +132,11 @@ impl PublishedState {
         failed.checked_shr(u32::from(rail)).unwrap_or(0) & 1 == 1
     }
 
+    /// Changes nothing but the generation: there is something else for lanes to look at.
+    pub(crate) fn have_lanes_look(&self) {
+        self.state.change(|_| ());
+    }
+
     /// Marks a PE as lost.
     pub(crate) fn lose(&self, pe: Pe) {
         self.state.change(|state| {

@@ -33,7 +33,7 @@ pub(crate) use ece::Ece;
 pub(crate) use events::Event;
 pub(crate) use gid::Gid;
 pub(crate) use memory::{Access, MemoryRegion};
-pub(crate) use queue_pair::{ConnectAttributes, QueuePair, ReceiveSource};
+pub(crate) use queue_pair::{ConnectAttributes, QueuePair, ReceiveSource, Refusal};
 pub(crate) use queue_sizes::QueueSizes;
 pub(crate) use receive::{Posted, ReceiveBuffers, SharedReceiveQueue};
 /// The remote side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.

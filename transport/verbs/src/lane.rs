@@ -26,6 +26,7 @@ mod bounce_pool;
 mod completions;
 mod connection;
 mod disconnect;
+mod failed_pairs;
 mod interruption;
 mod kept;
 mod long_operations;
@@ -33,6 +34,7 @@ mod long_post;
 mod lost_queue;
 mod nics;
 mod put_keys;
+mod refused;
 pub(crate) mod request_id;
 mod requester;
 mod send_mode;
@@ -85,6 +87,8 @@ pub(crate) struct VerbsLane {
     pool: BouncePool,
     batch: Batch,
     completions: [Completion; POLL],
+    /// Completions that were taken and not looked at, each with its NIC: they made room for requests.
+    held: Vec<(u8, Completion)>,
     /// At the first NIC.
     room: CompletionRoom,
     /// Of the others, those that can be used.
@@ -170,6 +174,7 @@ impl VerbsLane {
             pool,
             batch: Batch::new(),
             completions: [Completion::none(); POLL],
+            held: Vec::new(),
             room: CompletionRoom::new(&port.context, entries(port_state))?,
             further,
             has_flushed: false,
@@ -217,6 +222,7 @@ impl VerbsLane {
         if state.failed_rails != 0 {
             self.lose_nics(state.failed_rails);
         }
+        self.replace_failed_pairs();
         if let Some(why) = state.failed {
             self.fail_all(&why);
         }
@@ -271,6 +277,7 @@ impl VerbsLane {
             return Ok(());
         };
         let ConnectionState::Connected(queues) = &mut connection.state else {
+            self.batch.clear();
             return Ok(());
         };
         let requester = &mut queues.primary;
@@ -287,22 +294,12 @@ impl VerbsLane {
         // SAFETY: the batch's requests are valid, as this function's caller promises.
         match unsafe { self.batch.post(&requester.pair) } {
             Ok(()) => Ok(()),
-            Err(code) => Err(self.refused_by_device(pe, code)),
+            // SAFETY: as above.
+            Err(refusal) => match unsafe { self.post_rest(pe, 0, refusal) } {
+                Ok(()) => Ok(()),
+                Err(refusal) => Err(self.refused_by_device(pe, refusal)),
+            },
         }
-    }
-
-    #[cold]
-    fn refused_by_device(&mut self, pe: Pe, code: i32) -> BoxedError {
-        let source = std::io::Error::from_raw_os_error(code);
-        let port = self.port_state.port.name();
-        let cause = CompletionError::Failed(format!("ibv_post_send on {port}: {source}"));
-        let error = cause.error(pe);
-        if let Some(connection) = self.connections.get_mut(pe.index()) {
-            let flushed = connection.fail(cause, &mut self.pool);
-            self.note_flushed(flushed);
-        }
-        self.reclaim_flushed_cqes();
-        Box::new(error)
     }
 
     #[inline]

@@ -67,7 +67,8 @@
 //! A PE that does not respond within the retries that the [settings](VARIABLES) allow is lost, if it ever
 //! responded: [`PeerLost`](oxshmem_transport::Error::PeerLost). But where nothing is outstanding except gets, its connection
 //! is [`Interrupted`](oxshmem_transport::Error::Interrupted): a new queue pair carries these out when the lane is connected
-//! again, twice in a row at most. A put or atomic may have been performed or not, so none is sent again. Any other failure of a connection is
+//! again, twice in a row at most. So it is where this side's device gives up the queue pair. A put or atomic may have been performed or not, so
+//! none is sent again. Any other failure of a connection is
 //! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pairs are destroyed, after which they
 //! access no memory, and the lane's other connections go on. A failure of the device itself ends them all, with the
 //! event's name. A *bulk* queue pair whose peer is silent ends no connection, while the primary one works: the others carry
@@ -94,6 +95,7 @@ mod lane;
 mod limits;
 mod local_keys;
 mod networks;
+mod pair_watch;
 mod placement;
 mod port;
 mod port_state;

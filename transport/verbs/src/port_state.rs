@@ -17,6 +17,7 @@ use crate::ibv::{
     ReceiveSource,
 };
 use crate::limits::NAME;
+use crate::pair_watch::WatchedPairs;
 use crate::placement::{self, Placement};
 use crate::port::{Path, Port, path};
 use crate::settings::Settings;
@@ -62,7 +63,9 @@ pub(crate) struct PortState {
     /// Operations in flight towards one PE that a lane holds.
     pub(crate) depth: u32,
     nonce: AtomicU64,
-    /// Numbers of queue pairs whose failure the device has reported.
+    /// The queue pairs of lanes.
+    pub(crate) watched_pairs: Arc<WatchedPairs>,
+    /// Numbers of the responder's queue pairs whose failure the device has reported.
     failed_pairs: SegQueue<u32>,
     /// Numbers of failed queue pairs that have given back all shared receive buffers.
     drained_pairs: Mutex<HashSet<u32>>,
@@ -116,6 +119,7 @@ impl PortState {
             published,
             totals,
             nonce: AtomicU64::new(start),
+            watched_pairs: Arc::default(),
             failed_pairs: SegQueue::new(),
             drained_pairs: Mutex::default(),
             is_down: AtomicBool::new(false),
@@ -283,7 +287,10 @@ impl PortState {
             }
             Event::PairFailed(number, name) => {
                 tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
-                self.failed_pairs.push(number);
+                match self.watched_pairs.fail(number) {
+                    true => self.published.have_lanes_look(),
+                    false => self.failed_pairs.push(number),
+                }
             }
             Event::LastReceive(number) => {
                 self.drained().insert(number);
@@ -332,9 +339,9 @@ impl PortState {
         self.is_down.load(Ordering::Relaxed)
     }
 
-    /// Warns of a connection that was interrupted, and is made again. One warning stands for all of a while: a link that was
+    /// Warns of a connection that was interrupted for this reason, and is made again. One warning stands for all of a while: a link that was
     /// down interrupts many.
-    pub(crate) fn report_interruption(&self, pe: Pe) {
+    pub(crate) fn report_interruption(&self, pe: Pe, reason: &str) {
         let port = self.port.name();
         let warned = self.interruption_warned.lock();
         let mut warned = warned.unwrap_or_else(PoisonError::into_inner);
@@ -347,8 +354,7 @@ impl PortState {
         }
         *warned = Some(now);
         drop(warned);
-        tracing::warn!(%port, %pe, "a PE was silent for as long as the retries last: its connection, with nothing but \
-             gets outstanding, is made again; was a link down?");
+        tracing::warn!(%port, %pe, "{reason}: the connection, with nothing but gets outstanding, is made again");
     }
 
     /// The queue pairs reported as failed since the last call.

@@ -4,6 +4,8 @@
 mod source;
 mod values;
 
+use std::time::Duration;
+
 use oxshmem_transport::Variable;
 
 use self::source::{CHOICES, Source};
@@ -182,6 +184,8 @@ pub struct Settings {
     pub in_order: Choice,
     /// `OXSHMEM_VERBS_GPUDIRECT`.
     pub gpudirect: GpuDirect,
+    /// The time for which a network keeps a packet at most, and the target's bus a write. No variable sets it.
+    pub packet_lifetime: Duration,
 }
 
 impl Default for Settings {
@@ -209,6 +213,7 @@ impl Default for Settings {
             relaxed_ordering: Choice::Auto,
             in_order: Choice::Auto,
             gpudirect: GpuDirect::Auto,
+            packet_lifetime: Duration::from_secs(1),
         }
     }
 }
@@ -286,6 +291,7 @@ impl Settings {
                     ],
                 )?
                 .unwrap_or(default.gpudirect),
+            packet_lifetime: default.packet_lifetime,
         })
     }
 }

@@ -76,8 +76,8 @@ impl Loopback {
         self.batch.push(RequestId::primary(Pe(0), 0), request);
         self.batch.signal_last();
         // SAFETY: the local buffer is the loopback's own, registered, and outlives its queue pair.
-        unsafe { self.batch.post(&self.pair) }.map_err(|code| {
-            let source = std::io::Error::from_raw_os_error(code);
+        unsafe { self.batch.post(&self.pair) }.map_err(|refusal| {
+            let source = std::io::Error::from_raw_os_error(refusal.code);
             format!("ibv_post_send of a read of GPU memory: {source}")
         })?;
         let until = Instant::now() + PATIENCE;

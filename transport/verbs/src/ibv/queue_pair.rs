@@ -57,6 +57,23 @@ impl<'a> ReceiveSource<'a> {
     }
 }
 
+/// A list of requests that a device has not taken as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal {
+    /// The error's number.
+    pub(crate) code: c_int,
+    /// The first request that was not taken. Those before it were. None if the device does not tell.
+    pub(crate) rest: Option<NonNull<ibv_send_wr>>,
+}
+
+impl Refusal {
+    /// The requests that may be posted again, where the device had no room for them.
+    pub(crate) fn for_want_of_room(self) -> Option<NonNull<ibv_send_wr>> {
+        let is_passing = matches!(self.code, libc::ENOMEM | libc::EAGAIN);
+        self.rest.filter(|_| is_passing)
+    }
+}
+
 /// One side of a reliable connection.
 #[doc(alias = "ibv_create_qp")]
 #[derive(Debug)]
@@ -417,7 +434,7 @@ impl QueuePair {
             })
     }
 
-    /// Posts a list of requests; the error's number if not all of them were taken.
+    /// Posts a list of requests; the refusal if not all of them were taken.
     ///
     /// # Safety
     ///
@@ -425,12 +442,15 @@ impl QueuePair {
     /// complete or the queue pair is gone.
     #[doc(alias = "ibv_post_send")]
     #[inline]
-    pub(crate) unsafe fn post(&self, first: *mut ibv_send_wr) -> Result<(), c_int> {
+    pub(crate) unsafe fn post(&self, first: *mut ibv_send_wr) -> Result<(), Refusal> {
         let mut bad = null_mut();
         // SAFETY: the queue pair lives, the list is the caller's promise.
         match unsafe { ibv_post_send(self.raw.as_ptr(), first, &raw mut bad) } {
             0 => Ok(()),
-            code => Err(code),
+            code => Err(Refusal {
+                code,
+                rest: NonNull::new(bad),
+            }),
         }
     }
 }

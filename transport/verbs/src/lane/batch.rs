@@ -5,7 +5,7 @@ use std::ptr::{NonNull, null_mut};
 
 use super::request_id::RequestId;
 use crate::ibv::sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode};
-use crate::ibv::{QueuePair, atomic_t, rdma_t, wr_t};
+use crate::ibv::{QueuePair, Refusal, atomic_t, rdma_t, wr_t};
 
 /// Requests per doorbell at most.
 pub(crate) const LONGEST: usize = 64;
@@ -188,18 +188,37 @@ impl Batch {
         }
     }
 
-    /// Posts all requests; the batch is empty then. On failure, which gives the error's number, some may
-    /// have been posted.
+    /// Posts all requests; the batch is empty then. A refusal tells which were not taken.
     ///
     /// # Safety
     ///
     /// The local buffer of each request is valid: inline bytes now, registered ones until their completion
     /// or the end of the queue pair.
     #[inline]
-    pub(crate) unsafe fn post(&mut self, pair: &QueuePair) -> Result<(), c_int> {
+    pub(crate) unsafe fn post(&mut self, pair: &QueuePair) -> Result<(), Refusal> {
         self.len = 0;
         // SAFETY: the requests up to the old length are a list, of which at least one was pushed;
         // their memory is the caller's promise.
         unsafe { pair.post(&raw mut (*self.arrays.as_ptr()).requests[0]) }
+    }
+
+    /// Posts requests of the last batch that the device had no room for: the rest of a refusal.
+    ///
+    /// # Safety
+    ///
+    /// As for [`post`](Self::post), and nothing was [pushed](Self::push) since.
+    #[cold]
+    pub(crate) unsafe fn post_rest(
+        &self,
+        pair: &QueuePair,
+        rest: NonNull<ibv_send_wr>,
+    ) -> Result<(), Refusal> {
+        // SAFETY: the requests from there on are the end of the list; their memory is the caller's promise.
+        unsafe { pair.post(rest.as_ptr()) }
+    }
+
+    /// Forgets all requests: their queue pair has gone.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
     }
 }

@@ -4,6 +4,7 @@ use oxshmem_transport::{Pe, Result};
 
 use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
+use super::interruption::Interruption;
 use super::lost_queue::Packets;
 use super::nics::Flushed;
 use super::request_id::RequestId;
@@ -30,14 +31,24 @@ fn is_own_failure(completion: &Completion) -> bool {
     )
 }
 
+/// Whether a completion says that its queue pair had failed before, without a reason of its own. The request was performed or
+/// not: of one that was on its way the device may be unable to tell the end.
+fn is_flush(completion: &Completion) -> bool {
+    completion.status() == ibv_wc_status::IBV_WC_WR_FLUSH_ERR
+}
+
 impl VerbsLane {
     /// Takes up to [`POLL`] completions; gives their number.
     #[inline]
     pub(super) fn poll(&mut self) -> Result<usize> {
+        let held = match self.held.is_empty() {
+            true => 0,
+            false => self.take_held(),
+        };
         let count = self.room.queue.poll(&mut self.completions)?;
         self.counts.polled(count as u64);
         self.take(0, count);
-        let mut all = count;
+        let mut all = held + count;
         for at in 0..self.further.len() {
             all += self.poll_further(at);
         }
@@ -61,28 +72,42 @@ impl VerbsLane {
         count
     }
 
+    /// Takes the completions that were held back; gives their number.
+    #[cold]
+    fn take_held(&mut self) -> usize {
+        let held = std::mem::take(&mut self.held);
+        held.iter()
+            .for_each(|(rail, completion)| self.take_one(*rail, *completion));
+        held.len()
+    }
+
     /// Takes so many completions of a NIC's requests.
     #[inline]
     fn take(&mut self, rail: u8, count: usize) {
         for at in 0..count {
             let completion = self.completions[at];
-            let id = RequestId::from_u64(completion.id());
-            let Some(connection) = self.connections.get_mut(id.pe.index()) else {
-                continue;
-            };
-            if !completion.succeeded() {
-                self.failed_completion(id, &completion);
-                continue;
-            }
-            let credits = match id.queue {
-                0 => connection.retire(id.number, &mut self.pool),
-                queue => connection.retire_bulk(queue, id.number, &mut self.pool),
-            };
-            let is_due = connection.has_due_signals();
-            self.give_credits(rail, credits);
-            if is_due {
-                self.note_due(id.pe);
-            }
+            self.take_one(rail, completion);
+        }
+    }
+
+    #[inline]
+    fn take_one(&mut self, rail: u8, completion: Completion) {
+        let id = RequestId::from_u64(completion.id());
+        let Some(connection) = self.connections.get_mut(id.pe.index()) else {
+            return;
+        };
+        if !completion.succeeded() {
+            self.failed_completion(id, &completion);
+            return;
+        }
+        let credits = match id.queue {
+            0 => connection.retire(id.number, &mut self.pool),
+            queue => connection.retire_bulk(queue, id.number, &mut self.pool),
+        };
+        let is_due = connection.has_due_signals();
+        self.give_credits(rail, credits);
+        if is_due {
+            self.note_due(id.pe);
         }
     }
 
@@ -112,10 +137,14 @@ impl VerbsLane {
         let cause = CompletionError::of(completion, &local);
         let is_silent = is_silence(completion);
         let goes_on = match id.queue {
-            0 => is_silent && self.interrupt(pe, id.number, &cause),
+            0 if is_silent => self.interrupt(pe, id.number, Interruption::Silence, &cause),
+            0 if is_flush(completion) => {
+                self.interrupt(pe, id.number, Interruption::OwnFailure, &cause)
+            }
+            0 => false,
             _ if is_silent => self.lose_bulk(id, &cause, Packets::Gone),
             // The first NIC works perhaps.
-            _ if rail > 0 && is_own_failure(completion) => {
+            _ if rail > 0 && is_own_failure(completion) || is_flush(completion) => {
                 self.lose_bulk(id, &cause, Packets::MayBeLate)
             }
             _ => false,

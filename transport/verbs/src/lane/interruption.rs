@@ -4,8 +4,11 @@
 //! requests that change nothing, a new queue pair carries them out as well: a get has its data from the time of its
 //! completion. A write or atomic may have been performed or not, so a connection with one of these outstanding has failed.
 //!
-//! Writes that were acknowledged are not in doubt. They were at the target for as long as the retries lasted, so whatever
-//! comes by the new queue pair comes after them.
+//! So does a queue pair that this side's device has given up: its event is heard of while the queue pair is idle, or the next
+//! requests are flushed. One whose failure is known has nothing posted to it any more, so nothing is in doubt then.
+//!
+//! Writes that were acknowledged are not in doubt. They were at the target for as long as the retries lasted, or until its queue pair
+//! was destroyed, which the target does before it makes the new one. So whatever comes by that comes after them.
 
 use oxshmem_transport::{Error, Pe, Result};
 
@@ -23,16 +26,38 @@ use crate::limits::NAME;
 /// New queue pairs in a row, of a connection whose peer has not answered any of them.
 const ATTEMPTS: u32 = 2;
 
+/// The reason for an interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interruption {
+    /// The peer does not answer.
+    Silence,
+    /// This side's device has given up the queue pair.
+    OwnFailure,
+}
+
+impl Interruption {
+    /// The reason in words.
+    fn explain(self) -> &'static str {
+        match self {
+            Interruption::Silence => {
+                "a PE was silent for as long as the retries last (was a link down?)"
+            }
+            Interruption::OwnFailure => "this side's device has given up a queue pair",
+        }
+    }
+}
+
 impl Queues {
-    /// The parts of a connection whose peer is silent, if it can be made again.
-    fn keep(&self) -> Option<Kept> {
+    /// The parts of a connection that is interrupted, if it can be made again.
+    fn keep(&self, reason: Interruption) -> Option<Kept> {
         let primary = &self.primary;
         let attempt = match primary.ever_acked {
             true => 1,
             false => primary.attempt + 1,
         };
         // A peer that has never answered is no peer.
-        if !primary.was_ever_acked() || attempt > ATTEMPTS || primary.in_doubt() > 0 {
+        let is_nobody = reason == Interruption::Silence && !primary.was_ever_acked();
+        if is_nobody || attempt > ATTEMPTS || primary.in_doubt() > 0 {
             return None;
         }
         Some(Kept {
@@ -51,9 +76,9 @@ impl Queues {
 }
 
 impl Connection {
-    /// Ends the queue pairs of a peer that is silent, and keeps the requests of the primary one for the next. Gives the number
-    /// of others, which are forgotten; none if it cannot be.
-    fn interrupt(&mut self) -> Option<Flushed> {
+    /// Ends the queue pairs, and keeps the requests of the primary one for the next. Gives the number of others, which are
+    /// forgotten; none if it cannot be.
+    fn interrupt(&mut self, reason: Interruption) -> Option<Flushed> {
         let ConnectionState::Connected(queues) = &self.state else {
             return None;
         };
@@ -62,7 +87,7 @@ impl Connection {
         if operations.is_some_and(|operations| !operations.is_empty()) {
             return None;
         }
-        let kept = queues.keep()?;
+        let kept = queues.keep(reason)?;
         let mut forgotten = Flushed::default();
         for bulk in queues.bulk() {
             forgotten.add(bulk.rail, bulk.send_queue.outstanding());
@@ -86,16 +111,22 @@ impl Connection {
 }
 
 impl VerbsLane {
-    /// Interrupts a connection whose peer is silent: it has not answered request `number`. Gives whether it can be made
-    /// again. `progress` asks for that.
+    /// Interrupts a connection, of which request `number` is the first that has failed. Gives whether it can be made again.
+    /// `progress` asks for that.
     #[cold]
-    pub(super) fn interrupt(&mut self, pe: Pe, number: u32, why: &CompletionError) -> bool {
+    pub(super) fn interrupt(
+        &mut self,
+        pe: Pe,
+        number: u32,
+        reason: Interruption,
+        why: &CompletionError,
+    ) -> bool {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
         self.room.credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
-        let Some(forgotten) = connection.interrupt() else {
+        let Some(forgotten) = connection.interrupt(reason) else {
             return false;
         };
         if let ConnectionState::Failed(cause) = &connection.state {
@@ -104,7 +135,7 @@ impl VerbsLane {
             return true;
         }
         self.note_flushed(forgotten);
-        self.port_state.report_interruption(pe);
+        self.port_state.report_interruption(pe, reason.explain());
         self.errors.push_back(Error::Interrupted {
             transport: NAME,
             pe,

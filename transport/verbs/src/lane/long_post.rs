@@ -14,6 +14,7 @@ use super::wqe_builder::{
 };
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
+use crate::ibv::Refusal;
 use crate::limits::UNREGISTERED;
 use crate::local_keys::{LocalRailKeys, lkey_at};
 use crate::region::MrKey;
@@ -585,27 +586,35 @@ impl VerbsLane {
         self.batch.signal_last();
         self.counts.posted(count as u64);
         let connection = self.connections.get_mut(pe.index());
-        let Some(ConnectionState::Connected(queues)) = connection.map(|known| &mut known.state)
-        else {
-            return Ok(());
-        };
-        let Some(requester) = queues.get_mut(queue) else {
+        let queues = connection.and_then(|known| match &mut known.state {
+            ConnectionState::Connected(queues) => Some(queues),
+            _ => None,
+        });
+        let Some(requester) = queues.and_then(|queues| queues.get_mut(queue)) else {
+            self.batch.clear();
             return Ok(());
         };
         requester.send_queue.mark_signaled();
         // SAFETY: the batch's requests are valid, as this function's caller promises.
         match unsafe { self.batch.post(&requester.pair) } {
             Ok(()) => Ok(()),
-            // Requests that were entered there go by the others.
-            Err(code) if requester.rail > 0 => {
-                let error = std::io::Error::from_raw_os_error(code);
-                let why = format!("ibv_post_send: {error}");
-                match self.lose_queue(pe, queue, &why, Packets::MayBeLate) {
-                    true => Ok(()),
-                    false => Err(self.refused_by_device(pe, code)),
-                }
-            }
-            Err(code) => Err(self.refused_by_device(pe, code)),
+            // SAFETY: as above.
+            Err(refusal) => match unsafe { self.post_rest(pe, queue, refusal) } {
+                Ok(()) => Ok(()),
+                Err(refusal) => self.refused_in_bulk(pe, queue, refusal),
+            },
         }
+    }
+
+    /// Ends a bulk queue pair whose device has refused requests.
+    #[cold]
+    fn refused_in_bulk(&mut self, pe: Pe, queue: u8, refusal: Refusal) -> Result<(), BoxedError> {
+        // Requests that were entered there go by the others.
+        let error = std::io::Error::from_raw_os_error(refusal.code);
+        let why = format!("ibv_post_send: {error}");
+        if self.rail_of(pe, queue) > 0 && self.lose_queue(pe, queue, &why, Packets::MayBeLate) {
+            return Ok(());
+        }
+        Err(self.refused_by_device(pe, refusal))
     }
 }

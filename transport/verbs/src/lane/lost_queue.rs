@@ -9,7 +9,7 @@
 //! way then, so its requests wait for as long as a network keeps a packet.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use oxshmem_transport::Pe;
 
@@ -24,9 +24,6 @@ use super::send_queue::{RequestKind, Sent};
 use super::stripes::Repeat;
 use super::wqe_builder::{Blocked, unsupported};
 use crate::completion_error::CompletionError;
-
-/// The time for which a network keeps a packet at most, and the target's bus a write.
-const PACKET_LIFETIME: Duration = Duration::from_secs(1);
 
 /// The packets of a queue pair that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +60,12 @@ fn repeats(
 impl Connection {
     /// Ends a bulk queue pair, and keeps its requests for the others. Gives its NIC, their number, and whether the device has
     /// let go of their memory; none if it has ended before.
-    fn lose(&mut self, queue: u8, sink: *mut u8, packets: Packets) -> Option<(u8, u32, bool)> {
+    fn lose(
+        &mut self,
+        queue: u8,
+        sink: *mut u8,
+        repeats_after: Option<Instant>,
+    ) -> Option<(u8, u32, bool)> {
         let ConnectionState::Connected(queues) = &mut self.state else {
             return None;
         };
@@ -83,9 +85,7 @@ impl Connection {
             // Those that wait already come after these, in their order.
             let waiting = std::mem::take(&mut stripes.repeats);
             stripes.repeats = all.chain(waiting).collect();
-            if packets == Packets::MayBeLate {
-                stripes.repeats_after = Some(Instant::now() + PACKET_LIFETIME);
-            }
+            stripes.repeats_after = repeats_after.or(stripes.repeats_after);
         }
         Some((nics.here, outstanding, has_ended))
     }
@@ -131,7 +131,13 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
-        let Some((rail, outstanding, has_ended)) = connection.lose(queue, sink, packets) else {
+        let lifetime = self.port_state.settings.packet_lifetime;
+        let repeats_after = match packets {
+            Packets::Gone => None,
+            Packets::MayBeLate => Instant::now().checked_add(lifetime),
+        };
+        let Some((rail, outstanding, has_ended)) = connection.lose(queue, sink, repeats_after)
+        else {
             return true;
         };
         self.note_flushed(Flushed::at(rail, outstanding));

@@ -10,6 +10,7 @@ use super::nics::{CompletionRoom, LaneNic};
 use super::put_keys::PutKeys;
 use super::send_queue::SendQueue;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
+use crate::pair_watch::PairWatch;
 use crate::port::Path;
 use crate::port_state::{LEAST_DEPTH, PortState, bad_peer_data, requests};
 use crate::rails::Rails;
@@ -28,6 +29,8 @@ const STALL: Duration = Duration::from_millis(300);
 pub(crate) struct Requester {
     // First, so that it ends before the memory that it may still write to.
     pub(crate) pair: QueuePair,
+    /// The device's word that it has failed.
+    pub(super) watch: PairWatch,
     /// The number of its NIC.
     pub(crate) rail: u8,
     /// The number of the peer's NIC.
@@ -162,6 +165,7 @@ impl Making<'_> {
                 Role::Bulk => 0,
             },
             send_queue: SendQueue::new(pair.depth()),
+            watch: port_state.watched_pairs.watch(pair.number()),
             pair,
             rail: port_state.rail,
             peer_rail: 0,

@@ -11,7 +11,7 @@ use super::{control, error_of, impatient, put, sides};
 const WORDS: usize = 40;
 
 /// Gets of words of the other side's second page to this side's first one, some with registered local memory.
-fn gets(side: &Side) -> Vec<Op> {
+pub fn gets(side: &Side) -> Vec<Op> {
     (0..WORDS)
         .map(|at| {
             let mut into = side.local(at * 8, 8);
@@ -25,7 +25,7 @@ fn gets(side: &Side) -> Vec<Op> {
 }
 
 /// Two sides with a connection that has carried data, and what the gets are to bring.
-fn filled(settings: Settings) -> [Side; 2] {
+pub fn filled(settings: Settings) -> [Side; 2] {
     let [mut one, other] = sides(settings);
     put(&mut one, &other, 1).unwrap();
     (0..WORDS).for_each(|at| other.store(4096 + at * 8, 100 + at as u64));
@@ -33,18 +33,18 @@ fn filled(settings: Settings) -> [Side; 2] {
 }
 
 /// Posts operations, which the lane takes all.
-fn post(side: &mut Side, ops: &[Op]) {
+pub fn post(side: &mut Side, ops: &[Op]) {
     // SAFETY: the local memory is the side's, which is left alone.
     let posted = unsafe { side.lane.post(PE1, ops) };
     assert_eq!(posted.accepted, ops.len(), "{posted:?}");
 }
 
-fn is_interruption(error: &Error) -> bool {
+pub fn is_interruption(error: &Error) -> bool {
     matches!(error, Error::Interrupted { pe: PE1, .. })
 }
 
 /// Connects an interrupted lane again, as the engine does.
-fn reconnect(one: &mut Side, other: &Side) {
+pub fn reconnect(one: &mut Side, other: &Side) {
     let endpoint = one.lane.endpoint(PE1).unwrap();
     assert_eq!(endpoint, one.lane.endpoint(PE1).unwrap());
     // SAFETY: a flush has no local memory.
@@ -54,7 +54,7 @@ fn reconnect(one: &mut Side, other: &Side) {
     one.lane.connect(PE1, &answer).unwrap();
 }
 
-fn fetched(side: &Side) -> bool {
+pub fn fetched(side: &Side) -> bool {
     (0..WORDS).all(|at| side.load(at * 8) == 100 + at as u64)
 }
 

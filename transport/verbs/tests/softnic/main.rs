@@ -17,6 +17,7 @@ mod addresses;
 mod attributes;
 mod claims;
 mod events;
+mod full;
 mod links;
 mod nic;
 #[path = "../device/pair.rs"]
