@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_transport::{
-    Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion, Memory,
-    MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers, RemoteRegion,
-    Result,
+    AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion,
+    Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers,
+    RemoteRegion, Result,
 };
 
+use crate::atomics::AtomicSet;
 use crate::driver::Driver;
 use crate::fabric::endpoint::Endpoint;
 use crate::fabric::info::Info;
@@ -21,7 +22,7 @@ use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
 use crate::limits::NAME;
 use crate::names;
-use crate::plan::{Plan, capabilities, explain};
+use crate::plan::{AtomicPath, Plan, capabilities, explain};
 use crate::random::random;
 use crate::reasons::orders;
 use crate::region::OwnRegion;
@@ -61,6 +62,10 @@ impl OfiDomain {
     ) -> Result<OfiDomain> {
         let facts = info.facts().clone();
         let endpoint = Endpoint::open(info, job.size)?;
+        let atomics = match plan.atomics {
+            AtomicPath::Provider => AtomicSet::of(|op| endpoint.has_atomic(op)),
+            AtomicPath::Messages => AtomicSet::default(),
+        };
         let nonce = random()?;
         let address = Address {
             pe: job.me.0,
@@ -69,6 +74,7 @@ impl OfiDomain {
             protocol: facts.protocol,
             format: facts.address_format,
             is_local: facts.is_on_this_host_only(),
+            atomics: atomics.0,
             name: endpoint.name()?,
         };
         let ways = Ways {
@@ -84,7 +90,7 @@ impl OfiDomain {
         let shared = Arc::new(Shared::new(state)?);
         Ok(OfiDomain {
             _driver: Driver::start(&shared)?,
-            capabilities: Arc::new(capabilities(&facts, &plan)),
+            capabilities: Arc::new(capabilities(&facts, &plan, atomics.table())),
             shared,
             facts,
             plan,
@@ -136,8 +142,14 @@ impl OfiDomain {
         if let Some(peer) = state.peer(theirs.pe).filter(|peer| peer.address.is_none()) {
             let ours = &self.address;
             let name = names::localized(ours.format, &theirs.name, &ours.name);
+            peer.atomics = self.common_atomics(theirs);
             peer.known = Some((name, theirs.nonce));
         }
+    }
+
+    /// The provider's atomics on a peer's words, which its provider performs.
+    fn common_atomics(&self, theirs: &Address) -> AtomicSet {
+        AtomicSet(self.address.atomics).both(AtomicSet(theirs.atomics))
     }
 
     /// Registers bytes, by a key of this side's choice where the provider leaves it.
@@ -183,9 +195,16 @@ impl Domain for OfiDomain {
         (kind == MemoryKind::Host).then_some(self.plan.guarantees)
     }
 
+    fn atomics_towards(&self, peer: &Peer) -> AtomicTable {
+        let theirs = self.judge(peer).ok();
+        let common = theirs.map(|theirs| self.common_atomics(&theirs));
+        common.unwrap_or_default().table()
+    }
+
     fn explain(&self, peer: &Peer) -> Option<String> {
-        self.judge(peer).ok()?;
-        let plan = explain(&self.facts, &self.plan);
+        let theirs = self.judge(peer).ok()?;
+        let atomics = self.common_atomics(&theirs);
+        let plan = explain(&self.facts, &self.plan, !atomics.is_empty());
         Some(format!("{plan}; {}", orders(&self.facts, &self.plan)))
     }
 

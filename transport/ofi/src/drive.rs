@@ -95,6 +95,18 @@ impl State {
                 self.free_slot(of.pe, slot);
                 self.part_ended(of, why);
             }
+            Flight::Atomic { of, into } => {
+                let alive = why.is_none() && self.entry(of).is_some();
+                let endpoint = self.endpoint.as_mut().filter(|_| alive);
+                if let (Some(endpoint), Some(into)) = (endpoint, into) {
+                    let old = endpoint.old_value(slot);
+                    let len = into.len.min(old.len());
+                    // SAFETY: the entry lives, so its poster keeps the destination writable.
+                    unsafe { oxshmem_heap::copy::copy(into.addr, old.as_ptr(), len) };
+                }
+                self.free_slot(of.pe, slot);
+                self.part_ended(of, why);
+            }
             Flight::InPlace { of } => {
                 self.free_bare(of.pe, slot);
                 self.ended_in_place(of);
@@ -212,6 +224,7 @@ impl State {
             Flight::SendInPlace { of }
             | Flight::Write { of }
             | Flight::Read { of, .. }
+            | Flight::Atomic { of, .. }
             | Flight::InPlace { of } => of_peer(of.pe),
         });
         !under_way && !self.has_more()

@@ -4,6 +4,7 @@
 //! An endpoint and all that hangs on its domain has one user at a time: the transport asks for `FI_THREAD_DOMAIN`, and
 //! holds a lock. Only sleeping on the descriptor of a completion queue is free of it.
 
+mod atomic;
 pub(crate) mod endpoint;
 pub(crate) mod fault;
 pub(crate) mod info;

@@ -53,6 +53,7 @@ pub(crate) mod bits {
     pub(crate) const REMOTE_WRITE: u64 = sys::FI_REMOTE_WRITE as u64;
     pub(crate) const COMPLETION: u64 = sys::FI_COMPLETION as u64;
     pub(crate) const DELIVERY_COMPLETE: u64 = sys::FI_DELIVERY_COMPLETE as u64;
+    pub(crate) const ATOMIC: u64 = sys::FI_ATOMIC as u64;
     pub(crate) const TRANSMIT: u64 = sys::FI_SEND as u64;
 
     pub(crate) const ORDER_RAR: u64 = sys::FI_ORDER_RAR as u64;
@@ -108,6 +109,12 @@ impl Facts {
         self.core_provider() == "cxi"
     }
 
+    /// Whether a NIC performs its atomics. All others do so in software: their man pages and sources name a message that the
+    /// target's process serves, as ours are.
+    pub(crate) fn has_atomics_of_nic(&self) -> bool {
+        performs_atomics_by_nic(self.core_provider())
+    }
+
     /// The reason why its writes may split a word of 8 bytes, or be completed before they are delivered; none if nothing
     /// is known against them.
     pub(crate) fn splits_words(&self) -> Option<String> {
@@ -126,6 +133,11 @@ impl Facts {
         })
     }
 
+    /// Whether data that arrive move only inside calls. EFA's provider says that it needs none and does, by fi_efa(7).
+    pub(crate) fn moves_in_calls(&self) -> bool {
+        self.manual_progress || self.core_provider() == "efa"
+    }
+
     /// Whether its address is reached from its own host only.
     pub(crate) fn is_on_this_host_only(&self) -> bool {
         self.core_provider() == "shm" || self.address.is_some_and(|address| address.is_loopback())
@@ -137,9 +149,17 @@ impl Facts {
     }
 }
 
+/// Whether the NICs of a provider, by its name, perform atomics.
+pub(crate) fn performs_atomics_by_nic(core: &str) -> bool {
+    core == "cxi"
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+
+    /// A mode that this transport does not meet.
+    const ASYNC_IOV: u64 = crate::fabric::sys::FI_ASYNC_IOV;
 
     /// Reads the first description of `fi_info -v`.
     pub(crate) fn of_dump(text: &str) -> Facts {
@@ -175,6 +195,7 @@ pub(crate) mod tests {
         let caps = [
             ("FI_MSG", bits::MSG),
             ("FI_RMA", bits::RMA),
+            ("FI_ATOMIC", bits::ATOMIC),
             ("FI_READ", bits::READ),
             ("FI_WRITE", bits::WRITE),
             ("FI_SEND", bits::SEND),
@@ -188,6 +209,12 @@ pub(crate) mod tests {
             ("FI_MR_ALLOCATED", bits::MR_ALLOCATED),
             ("FI_MR_PROV_KEY", bits::MR_PROV_KEY),
             ("FI_MR_ENDPOINT", bits::MR_ENDPOINT),
+        ];
+        // FI_BUFFERED_RECV, which providers offer and do not demand, is told only where no mode is asked for.
+        let modes = [
+            ("FI_CONTEXT", bits::CONTEXT),
+            ("FI_CONTEXT2", bits::CONTEXT2),
+            ("FI_ASYNC_IOV", ASYNC_IOV),
         ];
         let names = field("name");
         let address = first("src_addr");
@@ -203,7 +230,7 @@ pub(crate) mod tests {
             address_format: 0,
             protocol: 0,
             caps: mask(&set(&first("caps")), &caps),
-            mode: 0,
+            mode: mask(&set(&first("mode")), &modes),
             order: order.iter().fold(u64::MAX, |all, one| all & one),
             longest: number("max_msg_size"),
             delivers: true,

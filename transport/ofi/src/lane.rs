@@ -10,9 +10,9 @@ use oxshmem_transport::{
 };
 
 use crate::lane_state::LaneState;
-use crate::limits::{DEPTH, MESSAGE, NAME};
-use crate::mailbox::Mail;
+use crate::limits::{DEPTH, NAME};
 use crate::message::Signal;
+use crate::own::{OwnOp, goes_through_provider};
 use crate::shared::Shared;
 use crate::state::State;
 use crate::stream::Entry;
@@ -53,45 +53,6 @@ impl OfiLane {
             parts: 0,
             number: 0,
         })
-    }
-
-    /// Performs an operation on this PE's own memory.
-    ///
-    /// # Safety
-    ///
-    /// As [`Lane::post`].
-    unsafe fn perform_here(&self, state: &mut State, entry: &Entry) {
-        let at = entry.target.map(|(key, offset)| (key.region, offset));
-        match (entry.op, at) {
-            (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some(at)) if from.len > 0 => {
-                // SAFETY: the source is readable, by the caller's promise.
-                unsafe {
-                    let source = (from.addr.cast_const(), from.len);
-                    state.regions.put_from(at, source, entry.signal);
-                }
-            }
-            (Op::PutSignal { .. }, Some(at)) => {
-                state.regions.put(at, &[], entry.signal);
-            }
-            (Op::Get { into, .. }, Some(at)) if into.len > 0 => {
-                // SAFETY: the destination is writable, by the caller's promise.
-                unsafe { state.regions.get(at, into.addr, into.len) };
-            }
-            (Op::Message { from }, _) => {
-                let mut bytes = [0; MESSAGE];
-                let len = from.len.min(MESSAGE);
-                if len > 0 {
-                    // SAFETY: the bytes are readable, by the caller's promise.
-                    unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), from.addr, len) };
-                }
-                let mail = Mail::new(state.job.me, self.number, &bytes[..len]);
-                let reply = state.mailbox.deliver(mail);
-                reply.iter().for_each(|reply| {
-                    state.regions.reply(reply);
-                });
-            }
-            _ => {}
-        }
     }
 }
 
@@ -160,6 +121,22 @@ fn checked(capabilities: &Capabilities, state: &State, pe: Pe, op: &Op) -> Resul
             };
             Ok((Some(target), Some(signal)))
         }
+        Op::Atomic {
+            op,
+            width,
+            on,
+            fetch,
+            ..
+        } if (state.peers.get(pe.index())).is_some_and(|peer| peer.atomics.has(*op, *width)) => {
+            let bytes = width.bytes() as u64;
+            if let Some(fetch) = fetch {
+                fetch.check_fetch(NAME, *width)?;
+            }
+            Ok((
+                Some(find(state, pe, *on, "an atomic", (bytes, bytes))?),
+                None,
+            ))
+        }
         Op::Message { from } if from.len <= capabilities.message as usize => Ok((None, None)),
         Op::Flush => Ok((None, None)),
         other => Err(unsupported(format!("{other:?}"))),
@@ -191,7 +168,8 @@ impl Lane for OfiLane {
             drop(self.shared.end_in_place(state, self.number));
             return Posted::refused(0, error);
         }
-        if pe != me && peer.known.is_none() {
+        let has_atomics = ops.iter().any(goes_through_provider);
+        if (pe != me || has_atomics) && peer.known.is_none() {
             let why = "its address is not known here".into();
             let transport = NAME;
             return Posted::refused(0, Error::Unreachable { transport, pe, why });
@@ -205,10 +183,6 @@ impl Lane for OfiLane {
                     break;
                 }
             };
-            if pe == me {
-                // SAFETY: the caller's promise.
-                unsafe { self.perform_here(&mut state, &entry) };
-            }
             let Some(lane) = state.lanes.get_mut(&self.number) else {
                 return Posted::refused(accepted, Error::Closed { transport: NAME });
             };
@@ -218,13 +192,17 @@ impl Lane for OfiLane {
                 break;
             }
             stream.counters.posted += 1;
-            if pe == me {
+            // Operations on this PE's own memory wait for earlier ones only.
+            if pe == me && stream.entries.is_empty() && !goes_through_provider(op) {
                 stream.counters.completed += 1;
+                // SAFETY: the caller's promise.
+                unsafe { state.perform_here(self.number, OwnOp::of(&entry)) };
             } else {
                 stream.entries.push_back(entry);
             }
         }
-        if pe != me {
+        let waits = state.stream(self.number, pe.0);
+        if waits.is_some_and(|stream| stream.current().is_some()) {
             state.list(self.number, pe.0);
         }
         self.shared.pump(&mut state);

@@ -20,8 +20,10 @@
 //!
 //! # Atomics
 //!
-//! The CPU of the word's PE performs them, as active messages: libfabric does not say whether a provider's are exclusive
-//! against those of CPUs (M29).
+//! The CPU of the word's PE performs them, as active messages. A provider's atomics are exclusive against each other alone, by
+//! fi_atomic(3): the provider at the word's PE is one actor, and the CPUs there are another. So they are offered as a NIC's
+//! ([`AtomicLevel::Nic`](oxshmem_transport::AtomicLevel)), for words that every PE reaches by the provider, its own and those
+//! of its host, too (M29). They are so where a NIC performs them, or where `OXSHMEM_OFI_ATOMICS` says so.
 //!
 //! # Progress
 //!
@@ -46,6 +48,7 @@
 //! are given up, and after 20 seconds the endpoint is closed, which ends them and every lane. So data is sent in place only
 //! in messages that the provider ends when a PE dies: over `ofi_rxm` those of 16 KiB.
 
+mod atomics;
 mod bytes;
 mod domain;
 mod drive;
@@ -59,6 +62,7 @@ mod limits;
 mod mailbox;
 mod message;
 mod names;
+mod own;
 mod peer;
 mod plan;
 mod probe;
@@ -79,7 +83,7 @@ use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
 use self::limits::NAME;
 pub use self::limits::{MESSAGE, UNREGISTERED};
-pub use self::settings::{Interface, Puts, Settings, SettingsError, VARIABLES};
+pub use self::settings::{Atomics, Interface, Puts, Settings, SettingsError, VARIABLES};
 
 /// The ofi transport.
 #[derive(Debug)]

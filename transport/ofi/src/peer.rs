@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Reply};
 
+use crate::atomics::AtomicSet;
 use crate::fabric::endpoint::PeerAddress;
 use crate::fabric::fault::{code_of, is_loss};
 use crate::limits::{NAME, WINDOW};
@@ -45,6 +46,8 @@ pub(crate) type Early = Vec<u8>;
 pub(crate) struct PeerState {
     /// Its endpoint's address, and the number that its messages must have; none before its domain was judged.
     pub known: Option<(Vec<u8>, u64)>,
+    /// The provider's atomics on its words.
+    pub atomics: AtomicSet,
     /// Its place in the address vector, once used.
     pub address: Option<PeerAddress>,
     pub lost: bool,

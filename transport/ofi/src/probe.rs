@@ -7,10 +7,10 @@ use oxshmem_transport::{Device, Error, Network, Result};
 
 use crate::fabric::info::{Info, infos};
 use crate::fabric::library::Library;
-use crate::facts::Facts;
+use crate::facts::{Facts, performs_atomics_by_nic};
 use crate::limits::NAME;
 use crate::plan::{Plan, plan};
-use crate::settings::{Interface, Settings};
+use crate::settings::{Atomics, Interface, Settings};
 
 /// A way that may be used: the device as users see it, and what opens it.
 #[derive(Debug)]
@@ -53,7 +53,13 @@ pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
     };
     let mut search = Search::default();
     for provider in &named {
-        for info in infos(library, provider)? {
+        let core = provider.split(';').next().unwrap_or(provider);
+        let atomics = match settings.atomics {
+            Atomics::Auto => performs_atomics_by_nic(core),
+            Atomics::Provider => true,
+            Atomics::Messages => false,
+        };
+        for info in infos(library, provider, atomics)? {
             search.judge(settings, info);
         }
     }
@@ -122,7 +128,7 @@ impl Search {
         if known.any(|known| known.device.name == device.name) {
             return;
         }
-        match plan(facts, settings.puts) {
+        match plan(facts, settings.puts, settings.atomics) {
             Ok(plan) => self.found.push(Candidate { device, info, plan }),
             Err(why) => self.refused.push(format!("{}: {why}", facts.provider)),
         }

@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, bits};
 use crate::limits::LONGEST;
-use crate::plan::{Plan, PutPath};
+use crate::plan::{AtomicPath, Plan, PutPath};
 
 /// The orders of a plan, each with the fact that it follows from.
 pub(crate) fn orders(facts: &Facts, plan: &Plan) -> String {
@@ -11,9 +11,13 @@ pub(crate) fn orders(facts: &Facts, plan: &Plan) -> String {
         true => "gets keep their order (FI_ORDER_RAR)",
         false => "gets have no order (no FI_ORDER_RAR)",
     };
+    let atomics = match plan.atomics {
+        AtomicPath::Provider => "; its atomics have no order with anything else",
+        AtomicPath::Messages => "",
+    };
     match plan.puts {
         PutPath::Messages => format!(
-            "puts keep their order, by the numbers of their messages; a get may pass them, for it is a read of the provider; {gets}"
+            "puts keep their order, by the numbers of their messages; a get may pass them, for it is a read of the provider; {gets}{atomics}"
         ),
         PutPath::Rma => {
             let has = |any, of_rma| facts.has_order(any, of_rma);
@@ -28,7 +32,7 @@ pub(crate) fn orders(facts: &Facts, plan: &Plan) -> String {
             let writes = has(bits::ORDER_WAW, bits::ORDER_RMA_WAW);
             let reads = has(bits::ORDER_RAW, bits::ORDER_RMA_RAW);
             format!(
-                "puts {puts} ({}); messages pass them; a get {sees} ({}); {gets}",
+                "puts {puts} ({}); messages pass them; a get {sees} ({}); {gets}{atomics}",
                 declared("FI_ORDER_WAW", writes, facts.write_after_write),
                 declared("FI_ORDER_RAW", reads, facts.read_after_write)
             )
@@ -50,14 +54,14 @@ mod tests {
     use super::*;
     use crate::facts::tests::of_dump;
     use crate::plan::plan;
-    use crate::settings::Puts;
+    use crate::settings::{Atomics, Puts};
 
     fn tcp() -> Facts {
         of_dump(include_str!("../tests/fixtures/tcp-rxm-1.17.txt"))
     }
 
     fn said(facts: &Facts, puts: Puts) -> String {
-        orders(facts, &plan(facts, puts).unwrap())
+        orders(facts, &plan(facts, puts, Atomics::Auto).unwrap())
     }
 
     #[test]
@@ -77,6 +81,14 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
+    }
+
+    #[test]
+    fn m17_atomics_of_a_provider_are_said_to_have_no_order() {
+        let cxi = of_dump(include_str!("../tests/fixtures/cxi-2.0.txt"));
+        let words = "its atomics have no order";
+        assert!(said(&cxi, Puts::Auto).contains(words));
+        assert!(!said(&tcp(), Puts::Auto).contains(words));
     }
 
     #[test]

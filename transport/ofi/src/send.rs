@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{Local, Op, Reply};
+use oxshmem_transport::{AtomicRequest, Local, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
 use crate::fabric::slots::{BUFFER, SlotId};
 use crate::limits::{BATCH, INLINE, SMALL, WINDOW};
 use crate::message::{Body, HEAD, Head, Record};
+use crate::own::{OwnOp, goes_through_provider};
 use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
 use crate::state::{EntryId, Flight, State};
@@ -234,6 +235,7 @@ impl State {
 
     /// Sends the next part of a stream's current entry.
     fn advance(&mut self, lane: u64, pe: u32) -> Step {
+        let own = pe == self.job.me.0;
         let stream = self.stream(lane, pe);
         let Some((serial, entry)) = stream.and_then(|stream| stream.current()) else {
             return Step::Empty;
@@ -242,6 +244,12 @@ impl State {
         let (op, target, signal) = (entry.op, entry.target, entry.signal);
         let (source, started) = (entry.source(), entry.started);
         let has_copy = !entry.copied.is_empty();
+        if own && !goes_through_provider(&op) {
+            let own = OwnOp::of(entry);
+            // SAFETY: sources were copied, or the poster keeps them, and the destinations, until the operation has completed.
+            unsafe { self.perform_here(lane, own) };
+            return self.begin(of, 0);
+        }
         match (op, target) {
             (Op::Put { from, .. } | Op::PutSignal { from, .. }, Some((key, offset))) => {
                 let addr = source.cast_mut();
@@ -293,6 +301,29 @@ impl State {
                     key: key.key,
                 };
                 self.advance_rma(of, Way::Read, rest_of(into, started), place)
+            }
+            (
+                Op::Atomic {
+                    op,
+                    width,
+                    operand,
+                    compare,
+                    fetch,
+                    ..
+                },
+                Some((key, offset)),
+            ) => {
+                let request = AtomicRequest {
+                    op,
+                    width,
+                    operand,
+                    compare,
+                };
+                let place = RemotePlace {
+                    addr: key.base.wrapping_add(offset),
+                    key: key.key,
+                };
+                self.advance_atomic(of, request, fetch, place)
             }
             (Op::Message { from }, _) => {
                 let source = Source::Copied(source, from.len);
@@ -478,6 +509,28 @@ impl State {
             }
         };
         self.posted(of, slot, Flight::InPlace { of }, taken, (len, last))
+    }
+
+    /// An atomic of the provider.
+    fn advance_atomic(
+        &mut self,
+        of: EntryId,
+        request: AtomicRequest,
+        fetch: Option<Local>,
+        place: RemotePlace,
+    ) -> Step {
+        let Some(address) = self.address_of(of.pe) else {
+            return Step::Blocked;
+        };
+        let Some(slot) = self.take_slot(of.pe, false) else {
+            return Step::Blocked;
+        };
+        let Some(endpoint) = self.endpoint.as_mut() else {
+            return Step::Blocked;
+        };
+        let taken = endpoint.atomic(slot, request, fetch.is_some(), address, place);
+        let flight = Flight::Atomic { of, into: fetch };
+        self.posted(of, slot, flight, taken, (0, true))
     }
 
     /// The descriptor of registered memory of this side.

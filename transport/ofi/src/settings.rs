@@ -18,6 +18,7 @@ const fn variable(name: &'static str, default: &'static str, meaning: &'static s
 const PROVIDER: &str = "OXSHMEM_OFI_PROVIDER";
 const INTERFACE: &str = "OXSHMEM_OFI_INTERFACE";
 const PUTS: &str = "OXSHMEM_OFI_PUTS";
+const ATOMICS: &str = "OXSHMEM_OFI_ATOMICS";
 const CONNECT_TIMEOUT: &str = "OXSHMEM_OFI_CONNECT_TIMEOUT";
 /// Set by a launcher of several hosts, and no setting of this transport alone.
 const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
@@ -42,6 +43,12 @@ pub const VARIABLES: &[Variable] = &[
          software copies them byte by byte",
     ),
     variable(
+        ATOMICS,
+        "auto: provider where a NIC performs them, else messages",
+        "who performs atomics of 64 bits on memory whose atomics NICs perform (OXSHMEM_ATOMICS): the provider of libfabric \
+         (provider), which is refused where it has none; or nobody, so that all atomics are messages to the target's CPU (messages)",
+    ),
+    variable(
         CONNECT_TIMEOUT,
         "40",
         "how long a PE tries to reach another for the first time before the connection has failed (seconds)",
@@ -61,6 +68,17 @@ pub enum Puts {
     /// Writes of the provider, whatever it does to words: for tests of one process. No variable gives this.
     SplitRma,
     /// Messages that the target's CPU copies.
+    Messages,
+}
+
+/// The performer of atomics of 64 bits on words of the NICs' atomic domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomics {
+    /// The provider, where a NIC performs its atomics.
+    Auto,
+    /// The provider; refused where it has none.
+    Provider,
+    /// Nobody: there is no such domain.
     Messages,
 }
 
@@ -87,6 +105,8 @@ pub struct Settings {
     pub host_address: Option<IpAddr>,
     /// `OXSHMEM_OFI_PUTS`.
     pub puts: Puts,
+    /// `OXSHMEM_OFI_ATOMICS`.
+    pub atomics: Atomics,
     /// `OXSHMEM_OFI_CONNECT_TIMEOUT`.
     pub connect_timeout: Duration,
     /// libfabric's own `FI_PROVIDER`, which hides providers from this transport, too.
@@ -119,6 +139,7 @@ impl Default for Settings {
             interfaces: None,
             host_address: None,
             puts: Puts::Auto,
+            atomics: Atomics::Auto,
             connect_timeout: CONNECTS,
             hidden_by: None,
         }
@@ -168,6 +189,17 @@ impl Settings {
                 "rma" => Puts::Rma,
                 "messages" => Puts::Messages,
                 _ => return Err(wrong(PUTS, &value, "give auto, rma or messages".into())),
+            };
+        }
+        if let Some(value) = get(ATOMICS) {
+            settings.atomics = match value.trim() {
+                "auto" => Atomics::Auto,
+                "provider" => Atomics::Provider,
+                "messages" => Atomics::Messages,
+                _ => {
+                    let why = "give auto, provider or messages".into();
+                    return Err(wrong(ATOMICS, &value, why));
+                }
             };
         }
         if let Some(value) = get(CONNECT_TIMEOUT) {
@@ -288,6 +320,7 @@ mod tests {
             (PROVIDER, "cxi, tcp;ofi_rxm"),
             (INTERFACE, "eth1, 10.1.0.0/16,fd00::/8,192.0.2.7"),
             (PUTS, "rma"),
+            (ATOMICS, "provider"),
         ]);
         let settings = settings.unwrap();
         assert_eq!(
@@ -295,6 +328,7 @@ mod tests {
             Some(vec!["cxi".into(), "tcp;ofi_rxm".into()])
         );
         assert_eq!(settings.puts, Puts::Rma);
+        assert_eq!(settings.atomics, Atomics::Provider);
         let interfaces = settings.interfaces.unwrap();
         let named: Vec<String> = interfaces.iter().map(Interface::to_string).collect();
         assert_eq!(named, ["eth1", "10.1.0.0/16", "fd00::/8", "192.0.2.7/32"]);
@@ -325,6 +359,7 @@ mod tests {
     fn what_makes_no_sense_names_the_variable_and_how_to_write_it() {
         for (name, value, words) in [
             (PUTS, "write", "auto, rma or messages"),
+            (ATOMICS, "nic", "auto, provider or messages"),
             (INTERFACE, "10.1.0.0/33", "0 to 32 bits"),
             (CONNECT_TIMEOUT, "0", "whole seconds"),
             (CONNECT_TIMEOUT, "-1", "whole seconds"),

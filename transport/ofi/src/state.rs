@@ -48,6 +48,8 @@ pub(crate) enum Flight {
     Write { of: EntryId },
     /// A read of an entry, into the slot's buffer, with the memory where the data goes.
     Read { of: EntryId, into: Local },
+    /// An atomic of an entry, with the memory where the old value goes.
+    Atomic { of: EntryId, into: Option<Local> },
     /// A read or write of an entry, in place.
     InPlace { of: EntryId },
 }

@@ -14,6 +14,8 @@ pub(crate) struct Address {
     pub format: u32,
     /// Whether it is reached from its own host only.
     pub is_local: bool,
+    /// Its provider's atomics on words here: a bit for each operation, in the order of `AtomicOp::ALL`.
+    pub atomics: u8,
     /// The endpoint's address, as the provider gives it.
     pub name: Vec<u8>,
 }
@@ -31,7 +33,7 @@ pub(crate) struct Key {
     pub phase: u8,
 }
 
-const ADDRESS: &[u8] = b"ofi address 1";
+const ADDRESS: &[u8] = b"ofi address 2";
 const KEY: &[u8] = b"ofi key 1";
 
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
@@ -48,6 +50,7 @@ impl Address {
         bytes.extend(self.protocol.to_le_bytes());
         bytes.extend(self.format.to_le_bytes());
         bytes.push(self.is_local.into());
+        bytes.push(self.atomics);
         push_string(&mut bytes, self.provider.as_bytes());
         push_string(&mut bytes, &self.name);
         sealed(bytes)
@@ -64,6 +67,7 @@ impl Address {
                 protocol: reader.u32()?,
                 format: reader.u32()?,
                 is_local: reader.u8()? != 0,
+                atomics: reader.u8()?,
                 provider: String::from_utf8_lossy(reader.string()?).into_owned(),
                 name: reader.string()?.to_vec(),
             })
@@ -117,6 +121,7 @@ mod tests {
             protocol: 7,
             format: 2,
             is_local: true,
+            atomics: 0b1010_0101,
             name: vec![2, 0, 31, 144, 127, 0, 0, 1],
         }
     }

@@ -31,6 +31,12 @@ pub(crate) const BATCH: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerAddress(u64);
 
+impl PeerAddress {
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A place in a peer's memory, as the provider names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RemotePlace {
@@ -233,6 +239,11 @@ impl Endpoint {
         unsafe { MemoryRegion::new(&self.domain, addr, len, how) }
     }
 
+    /// The open endpoint.
+    pub(super) fn raw(&self) -> *mut sys::fid_ep {
+        self.ep
+    }
+
     /// The bytes of an idle slot's buffer.
     pub(crate) fn bytes(&mut self, slot: SlotId) -> &mut [u8] {
         self.slots.bytes(slot)
@@ -244,7 +255,7 @@ impl Endpoint {
     }
 
     /// Marks a slot as busy, and posts: `post` gets its context. A slot whose operation is not taken is idle again.
-    fn post(
+    pub(super) fn post(
         &mut self,
         call: &str,
         slot: SlotId,
@@ -271,7 +282,7 @@ impl Endpoint {
     }
 
     /// A slot's buffer, as the local side of an operation.
-    fn in_slot(&self, slot: SlotId, len: usize) -> LocalPlace {
+    pub(super) fn in_slot(&self, slot: SlotId, len: usize) -> LocalPlace {
         let (addr, room) = self.slots.at(slot).unwrap_or((std::ptr::null_mut(), 0));
         LocalPlace {
             addr,

@@ -47,8 +47,8 @@ impl Drop for Hints {
 }
 
 impl Hints {
-    /// Hints for endpoints without connections, of one provider or of all.
-    fn new(library: &'static Library, provider: &str, delivers: bool) -> Result<Hints> {
+    /// Hints for endpoints without connections of a provider.
+    fn new(library: &'static Library, provider: &str, wanted: Wanted) -> Result<Hints> {
         // SAFETY: without an argument it allocates an empty description with all its parts.
         let raw = unsafe { library.fi_dupinfo(std::ptr::null()) };
         let raw = NonNull::new(raw).ok_or_else(|| library.failed("fi_allocinfo", -12))?;
@@ -56,13 +56,13 @@ impl Hints {
         // SAFETY: the description and its parts were just allocated, by this library, and nobody else has them.
         unsafe {
             let info = &mut *raw.as_ptr();
-            info.caps = NEEDED;
+            info.caps = NEEDED | if wanted.atomics { bits::ATOMIC } else { 0 };
             info.mode = MODES;
             (*info.ep_attr).type_ = sys::fi_ep_type::FI_EP_RDM;
             (*info.domain_attr).mr_mode = REGISTRATION as i32;
             (*info.domain_attr).threading = sys::fi_threading::FI_THREAD_DOMAIN;
             (*info.domain_attr).resource_mgmt = sys::fi_resource_mgmt::FI_RM_ENABLED;
-            if delivers {
+            if wanted.delivers {
                 (*info.tx_attr).op_flags = bits::DELIVERY_COMPLETE;
             }
             let name = CString::new(provider)
@@ -80,18 +80,28 @@ fn unavailable(why: String) -> Error {
     }
 }
 
-/// All ways to endpoints without connections of a provider, best first as libfabric sees it. A provider that completes
-/// operations on delivery is asked to say so.
-pub(crate) fn infos(library: &'static Library, provider: &str) -> Result<Vec<Info>> {
-    let found = search(library, provider, true)?;
-    match found.is_empty() {
-        true => search(library, provider, false),
-        false => Ok(found),
-    }
+/// The abilities that a provider is asked for, beside those that are needed. Some promise less order where they have atomics.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Completions on delivery.
+    delivers: bool,
+    atomics: bool,
 }
 
-fn search(library: &'static Library, provider: &str, delivers: bool) -> Result<Vec<Info>> {
-    let hints = Hints::new(library, provider, delivers)?;
+/// All ways to endpoints without connections of a provider, best first as libfabric sees it. A provider that completes
+/// operations on delivery, or has atomics where these are wanted, is asked to say so.
+pub(crate) fn infos(library: &'static Library, provider: &str, atomics: bool) -> Result<Vec<Info>> {
+    for (delivers, atomics) in [(true, atomics), (true, false), (false, false)] {
+        let found = search(library, provider, Wanted { delivers, atomics })?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn search(library: &'static Library, provider: &str, wanted: Wanted) -> Result<Vec<Info>> {
+    let hints = Hints::new(library, provider, wanted)?;
     let mut list = std::ptr::null_mut();
     // SAFETY: the hints live during the call; `list` takes a list that is freed below.
     let code = unsafe {
@@ -118,7 +128,7 @@ fn search(library: &'static Library, provider: &str, delivers: bool) -> Result<V
         let raw = unsafe { library.fi_dupinfo(next) };
         if let Some(raw) = NonNull::new(raw) {
             // SAFETY: an entry of the list, with its parts.
-            let facts = unsafe { facts(entry, delivers) };
+            let facts = unsafe { facts(entry, wanted.delivers) };
             // SAFETY: the duplicate and its parts are owned here. Operations say by themselves when they are complete.
             unsafe { (*(*raw.as_ptr()).tx_attr).op_flags = 0 };
             found.push(Info {
