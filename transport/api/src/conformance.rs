@@ -156,6 +156,7 @@ const CHECKS: &[(&str, Check)] = &[
         "replies_wait_for_credits_and_all_arrive",
         messages::many_replies,
     ),
+    ("messages_of_a_window_hold_up_no_lane", messages::window),
     ("the_inbox_is_one_and_its_sleep_ends", messages::inbox_life),
     ("a_lost_sender_gets_no_reply", messages::lost_sender),
     (

@@ -16,7 +16,7 @@
 ///
 /// impl Domain for Unmapped {
 ///     forward!(accept, address, atomics_towards, capabilities, explain, guarantees, guarantees_towards => inner);
-///     forward!(import, inbox, lane, make_visible, peer_lost, put_signal_towards, register, register_local, schedule, shutdown, wants_descriptor => inner);
+///     forward!(import, inbox, lane, make_visible, message_window, peer_lost, put_signal_towards, register, register_local, schedule, shutdown, wants_descriptor => inner);
 ///
 ///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
 ///         match self.inner.reach(peer, kind) {
@@ -68,6 +68,11 @@ macro_rules! forward {
     (@towards [$($to:tt)+] $call:ident $promise:ident) => {
         fn $call(&self, peer: &$crate::Peer) -> $crate::$promise {
             self.$($to)+.$call(peer)
+        }
+    };
+    (@message_window [$($to:tt)+]) => {
+        fn message_window(&self, peer: &$crate::Peer) -> Option<u32> {
+            self.$($to)+.message_window(peer)
         }
     };
     (@explain [$($to:tt)+]) => {

@@ -163,6 +163,13 @@ pub trait Domain: Send + Sync + fmt::Debug {
         self.capabilities().put_signal
     }
 
+    /// The most messages of this PE that may be at a peer without a reply, if there is a limit: its inbox has room for as many
+    /// of each PE, and further ones may hold up the lanes that they take. All lanes of this PE share it. At least 1.
+    /// Constant while the domain lives. By default there is no limit.
+    fn message_window(&self, _peer: &Peer) -> Option<u32> {
+        None
+    }
+
     /// The facts about the devices at both ends on which the guarantees towards a peer stand, with their price,
     /// in words for `oxshmem info`; none where nothing depends on a device.
     fn explain(&self, _peer: &Peer) -> Option<String> {

@@ -26,7 +26,7 @@ use crate::port_state::{PortState, bad_peer_data};
 use crate::rails::{Candidate, Pairing, Rails};
 use crate::region::{RegisteringNic, VerbsLocalRegion, VerbsRegion, VerbsRemoteRegion};
 use crate::remote_region::{Imported, MOST_REGIONS};
-use crate::responder::Responder;
+use crate::responder::{Responder, message_window};
 use crate::settings::Settings;
 use crate::statistics::Totals;
 use crate::wire::{
@@ -230,6 +230,11 @@ impl Domain for VerbsDomain {
         }
     }
 
+    fn message_window(&self, peer: &Peer) -> Option<u32> {
+        let address = self.judge(peer).ok()?;
+        Some(address.message_window.get())
+    }
+
     fn explain(&self, peer: &Peer) -> Option<String> {
         let address = self.judge(peer).ok()?;
         let mut told = address.target.explain();
@@ -265,11 +270,13 @@ impl Domain for VerbsDomain {
     }
 
     fn address(&self) -> Vec<u8> {
+        let (job, limits) = (&self.port_state.published.job, self.port_state.port.limits);
         let address = Address {
-            pe: self.port_state.published.job.me.0,
+            pe: job.me.0,
             rails: self.rails.addresses(),
             target: self.port_state.target_properties(),
             gpu: self.first.gpu.support(),
+            message_window: message_window(job.size, limits),
         };
         address.to_bytes()
     }

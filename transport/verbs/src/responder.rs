@@ -15,16 +15,15 @@ use oxshmem_transport::{Error, Pe, Result};
 
 use self::pair_table::{PairName, PairTable};
 pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair};
+use self::receives::Receives;
+pub(crate) use self::receives::{BATCH, message_window};
 use crate::arena::Arena;
 use crate::ibv::result::failed;
 use crate::ibv::{Access, Channel, Completion, CompletionQueue};
 use crate::limits::{MESSAGE, NAME};
 use crate::port_state::{PortState, bad_peer_data};
-use crate::responder::receives::Receives;
-use crate::wire::{Endpoint, EndpointReply, FlushWord, TargetOrder, previous_nonce};
 
-/// Completions and messages taken with one call.
-pub(crate) const BATCH: usize = 32;
+use crate::wire::{Endpoint, EndpointReply, FlushWord, TargetOrder, previous_nonce};
 
 /// Polls of the completion queue before a queue pair ends.
 const FINAL_POLLS: u32 = 2;

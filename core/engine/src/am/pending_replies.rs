@@ -30,8 +30,10 @@ pub(crate) struct Slots {
     /// The slot to try first, round robin.
     pub next: usize,
     /// The number of the last message; numbers begin at 1, because replies' words begin as 0.
-    pub last: u64,
-    pub slots: Vec<Option<PendingReply>>,
+    last: u64,
+    slots: Vec<Option<PendingReply>>,
+    /// By PE, the number of slots with messages to it, as far as there were any.
+    towards: Vec<u16>,
 }
 
 /// A message, and the lane that it took.
@@ -100,6 +102,7 @@ impl PendingReplies {
                 next: 0,
                 last: 0,
                 slots: vec![None; SLOTS],
+                towards: Vec::new(),
             }),
         }
     }
@@ -133,10 +136,9 @@ impl PendingReplies {
 
     /// Frees the slot of a message that has its reply, or that no reply can arrive for.
     pub(crate) fn free(&self, sent: PendingReply) {
-        if let Some(slot) = self.slots().slots.get_mut(sent.slot) {
-            // After the reply another context may have claimed the slot.
-            slot.take_if(|now| now.number == sent.number);
-        }
+        // After the reply another context may have claimed the slot.
+        self.slots()
+            .free_if(sent.slot, |now| now.number == sent.number);
     }
 
     /// The quiet that sent a message waits for its reply no more, which may still arrive.
@@ -152,13 +154,54 @@ impl PendingReplies {
     /// Frees the slots of a context that has ended. If a message of it has no reply, its lanes have ended, too: no
     /// reply can arrive late.
     pub(crate) fn end(&self, context: u64) {
-        for slot in &mut self.slots().slots {
-            slot.take_if(|sent| sent.context == context);
+        let mut slots = self.slots();
+        for slot in 0..SLOTS {
+            slots.free_if(slot, |sent| sent.context == context);
         }
     }
 }
 
 impl Slots {
+    /// The message that has a slot.
+    pub(crate) fn get(&self, slot: usize) -> Option<PendingReply> {
+        self.slots.get(slot).copied().flatten()
+    }
+
+    /// The messages that have a slot.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingReply> {
+        self.slots.iter().flatten()
+    }
+
+    /// The number of slots with messages to a PE, those among them that have their reply.
+    pub(crate) fn towards(&self, pe: usize) -> usize {
+        usize::from(self.towards.get(pe).copied().unwrap_or(0))
+    }
+
+    /// Gives a slot to a message, or to none.
+    fn replace(&mut self, slot: usize, sent: Option<PendingReply>) {
+        let Some(entry) = self.slots.get_mut(slot) else {
+            return;
+        };
+        let before = std::mem::replace(entry, sent);
+        if let Some(count) = before.and_then(|before| self.towards.get_mut(before.pe)) {
+            *count -= 1;
+        }
+        if let Some(sent) = sent {
+            let known = self.towards.len().max(sent.pe + 1);
+            self.towards.resize(known, 0);
+            if let Some(count) = self.towards.get_mut(sent.pe) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Frees a slot if its message is such a one.
+    fn free_if(&mut self, slot: usize, is_it: impl FnOnce(&PendingReply) -> bool) {
+        if self.get(slot).is_some_and(|sent| is_it(&sent)) {
+            self.replace(slot, None);
+        }
+    }
+
     /// Claims a slot that the caller has found free.
     pub(crate) fn claim(
         &mut self,
@@ -168,9 +211,53 @@ impl Slots {
         self.next = (slot + 1) % SLOTS;
         self.last += 1;
         let sent = message(self.last);
-        if let Some(entry) = self.slots.get_mut(slot) {
-            *entry = Some(sent);
-        }
+        self.replace(slot, Some(sent));
         sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replies() -> PendingReplies {
+        // SAFETY: no byte of it is accessed.
+        let words = unsafe { Target::new(0, 0, PendingReplies::BYTES) };
+        PendingReplies::new(words)
+    }
+
+    /// Claims a slot for a message of a context to a PE.
+    fn claim(replies: &PendingReplies, slot: usize, context: u64, pe: usize) -> PendingReply {
+        replies.slots().claim(slot, |number| PendingReply {
+            slot,
+            number,
+            pe,
+            context,
+            transport: 0,
+            reader: ReplyReader::Nobody,
+        })
+    }
+
+    #[test]
+    fn the_messages_to_each_pe_are_counted_until_their_slots_are_free_or_anothers() {
+        let replies = replies();
+        let counts = || [0, 1, 2, 9].map(|pe| replies.slots().towards(pe));
+        assert_eq!(counts(), [0, 0, 0, 0]);
+        let first = claim(&replies, 0, 1, 2);
+        claim(&replies, 1, 1, 2);
+        claim(&replies, 2, 7, 0);
+        assert_eq!(counts(), [1, 0, 2, 0]);
+        // Another context has the slot of a message with its reply.
+        let later = claim(&replies, 0, 7, 9);
+        assert_eq!(counts(), [1, 0, 1, 1]);
+        replies.free(first);
+        assert_eq!(counts(), [1, 0, 1, 1]);
+        replies.free(later);
+        replies.free(later);
+        assert_eq!(counts(), [1, 0, 1, 0]);
+        replies.end(1);
+        assert_eq!(counts(), [1, 0, 0, 0]);
+        replies.end(7);
+        assert_eq!(counts(), [0, 0, 0, 0]);
     }
 }

@@ -46,6 +46,8 @@ type GuaranteeSet = [Guarantees; MemoryKind::ALL.len()];
 struct Promises {
     guarantees: GuaranteeSet,
     put_signal: SignalSupport,
+    /// The messages that may be there without a reply.
+    message_window: usize,
 }
 
 impl Promises {
@@ -56,6 +58,7 @@ impl Promises {
                 self.guarantees[kind].both(other.guarantees[kind])
             }),
             put_signal: self.put_signal.min(other.put_signal),
+            message_window: self.message_window.min(other.message_window),
         }
     }
 }
@@ -357,6 +360,12 @@ impl Rail {
         towards.map_or(self.caps.put_signal, |known| known.put_signal)
     }
 
+    /// The most messages of this PE that may be at a PE without a reply.
+    pub(crate) fn message_window(&self, pe: usize) -> usize {
+        let towards = self.towards.get().and_then(|known| known.towards(pe));
+        towards.map_or(usize::MAX, |known| known.message_window)
+    }
+
     /// Takes the domain's promises towards these PEs, which are all, in order. Only the first call counts.
     pub fn learn_promises(&self, peers: impl Iterator<Item = Peer>) {
         let towards = |peer: Peer| Promises {
@@ -365,6 +374,10 @@ impl Rail {
                 promised.unwrap_or(Guarantees::NONE)
             }),
             put_signal: self.domain.put_signal_towards(&peer),
+            message_window: match self.domain.message_window(&peer) {
+                Some(window) => window.max(1) as usize,
+                None => usize::MAX,
+            },
         };
         self.towards
             .get_or_init(|| PeerPromises::new(peers.map(towards)));
@@ -389,6 +402,7 @@ mod tests {
                 ..Guarantees::NONE
             }),
             put_signal,
+            message_window: usize::MAX,
         }
     }
 
@@ -445,6 +459,7 @@ mod tests {
                 Promises {
                     guarantees,
                     put_signal,
+                    message_window: 1 + usize::from(bit(1)),
                 }
             })
             .collect();

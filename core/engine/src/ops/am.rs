@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Local, Op, Status, Width};
 
-use crate::am::pending_replies::{PendingReply, ReplyReader, SLOTS, SlotState};
+use crate::am::pending_replies::{PendingReply, ReplyReader, SLOTS, SlotState, Slots};
 use crate::am::request::{Action, AmRequest};
 use crate::error::{Error, Result};
 use crate::lane::in_flight::{Effect, Until};
@@ -197,7 +197,9 @@ impl Worker {
                         return Ok(sent);
                     }
                 }
-                SlotState::Lost(lost) if !self.engine.liveness.is_acknowledged(lost) => {
+                SlotState::Lost(lost)
+                    if lost == peer.pe || !self.engine.liveness.is_acknowledged(lost) =>
+                {
                     return Err(Error::PeerLost {
                         call: self.call(),
                         pe: lost,
@@ -238,7 +240,21 @@ impl Worker {
         })
     }
 
-    /// Claims a slot that is free, or whose message has its reply, whichever context's it was.
+    /// Whether as many messages of this PE are unanswered at a PE as its inbox has room for.
+    fn fills_window(&self, slots: &Slots, peer: LanePeer<'_>) -> bool {
+        let window = peer.endpoint.message_window(peer.pe);
+        // Slots of messages that have their reply are not free at once. Most often even with these there are fewer.
+        slots.towards(peer.pe) >= window && {
+            let sent = slots.iter().filter(|sent| {
+                let took = (sent.pe, sent.transport);
+                took == (peer.pe, peer.endpoint.index)
+            });
+            sent.filter(|sent| !self.has_reply(**sent)).count() >= window
+        }
+    }
+
+    /// Claims a slot that is free, or whose message has its reply, whichever context's it was. If the PE has room for no more
+    /// messages, none is claimed, and the reply to one of those to it is waited for.
     pub(crate) fn try_claim_slot(
         &self,
         peer: LanePeer<'_>,
@@ -247,13 +263,21 @@ impl Worker {
         let context = self.state.number;
         let mut slots = self.engine.pending_replies.slots();
         let next = slots.next;
+        let fills_window = self.fills_window(&slots, peer);
         let (mut oldest, mut alive, mut free) = (None::<PendingReply>, false, None);
         let (mut cancellable, mut lost) = (false, None);
         for slot in (next..SLOTS).chain(0..next) {
-            let Some(taken) = slots.slots.get(slot).copied().flatten() else {
+            let Some(taken) = slots.get(slot) else {
+                if fills_window {
+                    continue;
+                }
                 free = Some(slot);
                 break;
             };
+            // A slot whose message has its reply is room for one more only once the PE has room for it.
+            if fills_window && (taken.pe != peer.pe || self.has_reply(taken)) {
+                continue;
+            }
             // One that a quiet reads stays that quiet's.
             let mine = taken.context == context && taken.reader != ReplyReader::Quiet;
             if taken.is_spent_for(context) && self.has_reply(taken) {

@@ -239,6 +239,40 @@ pub(super) fn many_replies(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
+/// As many messages of each PE as may be without a reply hold up no lane, though nobody takes them.
+pub(super) fn window(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 3)?;
+    if world.capabilities.message < 8 {
+        return Ok(UNDECLARED);
+    }
+    let window = |pe: Pe| {
+        let domain = &world.member(pe).domain;
+        domain.message_window(&world.member(PE1).peer)
+    };
+    let senders = [PE0, PE1, Pe(2)];
+    let windows = senders.map(window);
+    if windows.contains(&Some(0)) {
+        return Err("a window of no messages".into());
+    }
+    if windows.contains(&None) {
+        return Ok(Done::Free("messages without a reply have no limit"));
+    }
+    let mut lanes = world.lanes()?;
+    for (pe, window) in senders.into_iter().zip(windows) {
+        let from = &world.member(pe).loose;
+        let message = Op::Message {
+            from: from.buffer(0, 8),
+        };
+        for _ in 0..window.unwrap_or(0) {
+            lanes.post_all(pe, PE1, &[message])?;
+        }
+    }
+    for pe in senders {
+        lanes.place(pe, PE1)?;
+    }
+    Ok(Done::Tried)
+}
+
 /// There is one inbox at a time, and another after it. A sleep ends when a message arrives or its time
 /// is over; after shutdown all is Closed.
 pub(super) fn inbox_life(harness: &dyn Harness) -> Found {

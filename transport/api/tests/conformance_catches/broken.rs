@@ -48,6 +48,7 @@ pub enum Fault {
     ClaimsNoWiring,
     ClaimsSignal,
     ClaimsUnregistered,
+    ClaimsWindow(u32),
     ComparesNothing,
     CompletesEarly,
     CountsAnotherPe,
@@ -195,6 +196,13 @@ impl Domain for BrokenDomain {
             },
             _ => right,
         })
+    }
+
+    fn message_window(&self, _: &Peer) -> Option<u32> {
+        match self.fault {
+            Fault::ClaimsWindow(window) => Some(window),
+            _ => None,
+        }
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
@@ -490,6 +498,12 @@ impl Lane for BrokenLane {
             other != pe && counters.posted != counters.completed
         });
         if self.fault == Fault::FullForAll && others_work {
+            return Posted::full(0);
+        }
+        // There is room for three messages.
+        let is_message = matches!(ops, [Op::Message { .. }]);
+        let has_no_room = self.right().counters(pe).posted >= 3;
+        if matches!(self.fault, Fault::ClaimsWindow(_)) && is_message && has_no_room {
             return Posted::full(0);
         }
         let mut beneath = Vec::new();

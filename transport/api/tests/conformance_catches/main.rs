@@ -253,6 +253,16 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
     ),
     (
         Base::TinyNics,
+        Fault::ClaimsWindow(0),
+        &["messages_of_a_window_hold_up_no_lane"],
+    ),
+    (
+        Base::TinyNics,
+        Fault::ClaimsWindow(4),
+        &["messages_of_a_window_hold_up_no_lane"],
+    ),
+    (
+        Base::TinyNics,
         Fault::AnswersTheNumberAlone,
         &["the_value_of_a_reply_comes_before_its_number"],
     ),

@@ -6,6 +6,7 @@
 //! for every buffer that may complete in it.
 
 use std::any::Any;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,9 @@ const RING: u32 = 64;
 
 /// Rings of a block at most: one bit each says whether it is in use.
 const RINGS: u32 = u32::BITS;
+
+/// Completions and messages taken with one call.
+pub(crate) const BATCH: usize = 32;
 
 /// Entries of a completion queue beside those for the buffers: completions of queue pairs that are gone.
 const SPARE: u32 = 64;
@@ -138,7 +142,7 @@ impl Receives {
     pub(crate) fn new(port_state: &PortState, channel: &Arc<Channel>) -> Result<Receives> {
         let limits = port_state.port.limits;
         if !limits.has_shared_receives() {
-            let depth = RING.min(limits.queue_depth).max(1);
+            let depth = ring_depth(limits);
             let fit = limits.completions.saturating_sub(SPARE) / depth;
             return Ok(Receives::PerPair(Rings {
                 depth,
@@ -232,6 +236,26 @@ fn shared_buffers(pes: u32, limits: DeviceLimits) -> u32 {
     let wanted = pes.saturating_mul(BUFFERS_PER_PE).max(LEAST_BUFFERS);
     let completions = limits.completions.saturating_sub(SPARE);
     wanted.min(limits.receive_depth).min(completions).max(1)
+}
+
+/// The number of receives of one ring.
+fn ring_depth(limits: DeviceLimits) -> u32 {
+    RING.min(limits.queue_depth).max(1)
+}
+
+/// The messages of each PE that may be here without a reply, in a job of so many PEs: a buffer is ready for each of them, as far
+/// as the device holds so many.
+pub(crate) fn message_window(pes: u32, limits: DeviceLimits) -> NonZeroU32 {
+    let (buffers, sharers) = match limits.has_shared_receives() {
+        true => (shared_buffers(pes, limits), pes.max(1)),
+        // A PE's lanes have a ring each, and one may send all its messages.
+        false => (ring_depth(limits), 1),
+    };
+    // The buffers of a batch are posted together, after the replies to some of its messages.
+    let late = (BATCH as u32).min(buffers / 2);
+    // One of each share is for the end of a lane, which is a message without a reply.
+    let window = ((buffers - late) / sharers).saturating_sub(1);
+    NonZeroU32::new(window).unwrap_or(NonZeroU32::MIN)
 }
 
 /// A queue for the completions of so many buffers.
@@ -338,24 +362,27 @@ impl Drop for Ring {
 mod tests {
     use super::*;
 
+    fn limits(shared_queues: u32, receive_depth: u32, completions: u32) -> DeviceLimits {
+        DeviceLimits {
+            queue_depth: 4096,
+            completions,
+            shared_queues,
+            queue_pairs: 1024,
+            receive_depth,
+            reads_out: 16,
+            reads_in: 16,
+            atomics: 0,
+            pci_atomics: false,
+            vendor: 0,
+            part: 0,
+            ports: 1,
+        }
+    }
+
     #[test]
     fn shared_buffers_grow_with_the_job_as_far_as_the_device_holds_them() {
         let of = |pes, receive_depth, completions| {
-            let limits = DeviceLimits {
-                queue_depth: 4096,
-                completions,
-                shared_queues: 1,
-                queue_pairs: 1024,
-                receive_depth,
-                reads_out: 16,
-                reads_in: 16,
-                atomics: 0,
-                pci_atomics: false,
-                vendor: 0,
-                part: 0,
-                ports: 1,
-            };
-            shared_buffers(pes, limits)
+            shared_buffers(pes, limits(1, receive_depth, completions))
         };
         let large = 1 << 20;
         assert_eq!(of(1, large, large), 1024);
@@ -368,5 +395,29 @@ mod tests {
         assert_eq!(of(1, 128, 255), 128);
         assert_eq!(of(1, 1024, 255), 255 - SPARE);
         assert_eq!(of(1, 1024, 10), 1);
+    }
+
+    #[test]
+    fn the_windows_of_all_pes_and_a_batch_fit_into_the_buffers() {
+        let large = 1 << 20;
+        for pes in [1, 2, 5, 64, 65, 1000, 10_000] {
+            for receive_depth in [64, 1024, 32_767, large] {
+                let limits = limits(1, receive_depth, large);
+                let window = message_window(pes, limits).get();
+                let buffers = shared_buffers(pes, limits);
+                let taken = pes * (window + 1) + BATCH as u32;
+                assert!(window == 1 || taken <= buffers, "{pes} {receive_depth}");
+            }
+        }
+        let of = |pes, depth| message_window(pes, limits(1, depth, large)).get();
+        assert_eq!(
+            [of(64, large), of(10_000, 32_767), of(10_000, 64)],
+            [14, 2, 1]
+        );
+        // A ring is one lane's alone.
+        for pes in [1, 10_000] {
+            let window = message_window(pes, limits(0, 0, large)).get();
+            assert_eq!(window + 1 + BATCH as u32, RING);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Addresses of domains and of their ports.
 
+use std::num::NonZeroU32;
+
 use super::format::{Read, Reader, Tag, Writer};
 use crate::ibv::Gid;
 use crate::limits::MOST_RAILS;
@@ -173,6 +175,8 @@ pub(crate) struct Address {
     pub(crate) rails: Vec<RailAddress>,
     pub(crate) target: TargetProperties,
     pub(crate) gpu: GpuSupport,
+    /// The messages of each PE that may be here without a reply.
+    pub(crate) message_window: NonZeroU32,
 }
 
 impl Address {
@@ -182,6 +186,7 @@ impl Address {
         writer.list(&self.rails, |writer, rail| rail.write(writer));
         self.target.write(&mut writer);
         self.gpu.write(&mut writer);
+        writer.put(&self.message_window.get().to_le_bytes());
         writer.finish()
     }
 
@@ -192,6 +197,8 @@ impl Address {
             rails: reader.list("NICs", MOST_RAILS, RailAddress::read)?,
             target: TargetProperties::read(&mut reader)?,
             gpu: GpuSupport::read(&mut reader)?,
+            message_window: NonZeroU32::new(reader.u32()?)
+                .ok_or_else(|| "it has room for no message".to_owned())?,
         };
         reader.end(address)
     }

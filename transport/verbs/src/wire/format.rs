@@ -4,7 +4,7 @@ use crate::ibv::{Ece, Gid};
 use crate::limits::MOST_RAILS;
 
 /// Raised whenever a field changes.
-pub(super) const VERSION: u16 = 7;
+pub(super) const VERSION: u16 = 8;
 
 /// The longest text, in bytes.
 pub(super) const MAX_TEXT: usize = 1000;

@@ -115,6 +115,40 @@ fn buffers_of_all_messages_that_a_call_handles_are_given_back_by_one_doorbell() 
     assert!(calls < 200, "no call handled several messages");
 }
 
+/// On `cx6:max_srq_wr=64`, and on `no-srq`. A sender that finds no buffer holds up all that it sends, so no PE sends more
+/// messages without a reply than its window.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn messages_of_every_window_find_a_buffer_though_nobody_takes_them() {
+    let [mut local, mut target] = pair(Settings::default(), 4096);
+    let peer = target.peer();
+    let before = counter("rnr_naks");
+    for side in [&mut local, &mut target] {
+        let window = side.domain.message_window(&peer).unwrap();
+        for number in 0..window {
+            while !send(&mut *side.lane, [0, number.into()]) {}
+        }
+        complete(&mut *side.lane);
+    }
+    assert_eq!(counter("rnr_naks"), before);
+    // The device counts those that find none.
+    let since = Instant::now();
+    while counter("rnr_naks") == before {
+        send(&mut *local.lane, [0, 0]);
+        assert!(since.elapsed() < PATIENCE, "there is always a buffer");
+    }
+    let mut inbox = target.domain.inbox().unwrap();
+    while {
+        let now = local.lane.counters(PE1);
+        now.completed < now.posted
+    } {
+        drain(&mut *inbox);
+        local.lane.request_completion(PE1);
+        local.lane.progress().unwrap();
+        assert!(since.elapsed() < PATIENCE, "messages do not end");
+    }
+}
+
 /// On `cx6:max_srq_wr=64`: fewer buffers than queue pairs that fail, each with a buffer that it had begun to fill.
 #[test]
 #[ignore = "needs the software NIC; run by ci/test-softnic"]

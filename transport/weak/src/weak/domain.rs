@@ -127,7 +127,7 @@ fn signals(settings: &Settings, atomics: &AtomicTable) -> SignalSupport {
 }
 
 impl Domain for WeakDomain {
-    forward!(address, make_visible, register, register_local, wants_descriptor => checks.inner);
+    forward!(address, make_visible, message_window, register, register_local, wants_descriptor => checks.inner);
 
     fn capabilities(&self) -> &Capabilities {
         &self.checks.capabilities
