@@ -76,8 +76,8 @@ pub struct Network {
 pub struct Further<'d> {
     /// The device.
     pub device: &'d Device,
-    /// Whether it is as near to the PE as the one opened, reaches devices of all hosts that have such, and is not the one that
-    /// another PE of its host opens.
+    /// Whether it is at least as near to the PE as the one opened, and is not the one that another PE of its host opens. It may
+    /// be in another network.
     pub is_spare: bool,
 }
 

@@ -23,7 +23,7 @@ const LEAST_RATE: f64 = 0.75;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) name: String,
-    /// Whether it is as near as the first, and no PE's first on this host.
+    /// Whether it is at least as near as the first, and no PE's first on this host.
     pub(crate) is_spare: bool,
 }
 
@@ -245,6 +245,9 @@ fn no_port(name: &str, candidates: &[Candidate]) -> Error {
 fn suits(first: &Port, other: &Port, is_named: bool) -> Result<(), String> {
     if first.software != other.software {
         return Err("one of the two is a program, the other a NIC".into());
+    }
+    if !is_named && first.attributes.ethernet != other.attributes.ethernet {
+        return Err("one of the two is of Ethernet, the other of InfiniBand".into());
     }
     let longest = |port: &Port| port.attributes.largest_message.min(1 << 30);
     if longest(other) < longest(first) {

@@ -97,7 +97,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_RAILS",
-        "auto: the NICs as near and as fast as the PE's first that are no PE's first on its host",
+        "auto: the NICs at least as near as the PE's first and as fast that are no PE's first on its host",
         "the NICs that long transfers of one PE are spread over, beside the one that it opens for all operations: how many, or which ports (auto, 1 to 8, names such as mlx5_0:1,mlx5_1:1)",
     ),
     variable(

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use oxshmem_topo::{CpuSet, Distance, End, Port, PortState, Topology};
 use serde::{Deserialize, Serialize};
 
+/// What the ranks of devices are raised by that are outside of the network in which all PEs have a device.
+pub(crate) const OUTSIDE: u16 = 1 << 15;
+
 /// A PE's devices of one transport, with their distances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
@@ -16,7 +19,8 @@ pub(crate) struct Offer {
     pub devices: Vec<String>,
     /// Whether they are GPUs.
     pub gpus: bool,
-    /// The rank of each device by its distance from the PE's CPUs: the nearest ones have 0, the next 1, and so on.
+    /// The rank of each device by its distance from the PE's CPUs: the nearest ones have 0, the next 1, and so on; with
+    /// [`OUTSIDE`] added to that of a device that is to be chosen last.
     pub near_cpus: Vec<u16>,
     /// The same for each GPU that the PE may get, by name.
     pub near_gpus: Vec<(String, Vec<u16>)>,
@@ -133,8 +137,8 @@ impl Offer {
         row.map_or(&self.near_cpus, |(_, ranks)| ranks)
     }
 
-    /// The devices beside the one `decided`, nearest first, each with whether it is as near as that one and none of `taken`,
-    /// those of the host's PEs.
+    /// The devices beside the one `decided`, nearest first, each with whether it is at least as near as that one, in any
+    /// network, and none of `taken`, those of the host's PEs.
     pub(crate) fn beside(&self, decided: &Decided, taken: &[&str]) -> Vec<(usize, bool)> {
         let ranks = self.ranks(&decided.near);
         let rank = |device: usize| ranks.get(device).copied().unwrap_or(u16::MAX);
@@ -146,7 +150,8 @@ impl Offer {
             let name = self.devices.get(device);
             name.is_none_or(|name| taken.contains(&name.as_str()))
         };
-        let is_spare = |device| rank(device) == rank(decided.device) && !is_taken(device);
+        let distance = |device: usize| rank(device) & !OUTSIDE;
+        let is_spare = |device| distance(device) <= distance(decided.device) && !is_taken(device);
         let with_spare = |device| (device, is_spare(device));
         others.into_iter().map(with_spare).collect()
     }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use oxshmem_transport::Device;
 use serde::{Deserialize, Serialize};
 
-use crate::setup::device_select::Offer;
+use crate::setup::device_select::{OUTSIDE, Offer};
 
 /// One PE's devices of one transport, by network. A device that the PE cannot get is in no network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(crate) struct RankedNetwork {
     pub pes: usize,
     /// The bandwidth in Mb/s of the host that has least of it.
     pub megabits: u64,
+    /// The place of its first device among its PE's, at the PE where that comes last.
+    pub first: u16,
 }
 
 /// The networks of one transport's devices, best first.
@@ -120,33 +122,41 @@ impl NetworkCard {
 
 /// The networks, best first, from the cards of the PEs of each host. Better is in this order: a network in which every PE
 /// has a device, and these reach each other for certain; one in which every PE has a device; one in which more PEs have
-/// one; more bandwidth at the host that has least; the name that sorts first. PEs without a card have no such device, and
+/// one; more bandwidth at the host that has least; devices that come first; the name that sorts first. PEs without a card have no such device, and
 /// do not count.
 pub(crate) fn rank(hosts: &[Vec<&NetworkCard>]) -> RankedNetworks {
     let mut found: HashMap<&str, RankedNetwork> = HashMap::new();
     for host in hosts {
         // By network, its devices on this host with their bandwidths, and the number of PEs that have one.
-        let mut local: BTreeMap<&str, (bool, BTreeMap<&str, u32>, usize)> = BTreeMap::new();
+        // The place of the first one, too.
+        let mut local: BTreeMap<&str, (bool, BTreeMap<&str, u32>, usize, u16)> = BTreeMap::new();
         for card in host {
             let mut counted: HashSet<&str> = HashSet::new();
             for members in card.networks.iter().filter(|m| !m.devices.is_empty()) {
-                let (uncertain, devices, pes) = local.entry(&members.name).or_default();
+                let (uncertain, devices, pes, first) = local.entry(&members.name).or_default();
+                *first = members
+                    .devices
+                    .iter()
+                    .fold(u16::MAX, |least, at| least.min(*at))
+                    .max(*first);
                 *uncertain |= members.uncertain;
                 devices.extend(card.names(members));
                 *pes += usize::from(counted.insert(&members.name));
             }
         }
-        for (name, (uncertain, devices, pes)) in local {
+        for (name, (uncertain, devices, pes, first)) in local {
             let megabits = devices.values().map(|&megabits| u64::from(megabits)).sum();
             let network = found.entry(name).or_insert_with(|| RankedNetwork {
                 name: name.to_owned(),
                 uncertain: false,
                 pes: 0,
                 megabits: u64::MAX,
+                first: 0,
             });
             network.uncertain |= uncertain;
             network.pes += pes;
             network.megabits = network.megabits.min(megabits);
+            network.first = network.first.max(first);
         }
     }
     let total = hosts.iter().map(Vec::len).sum();
@@ -161,6 +171,7 @@ pub(crate) fn rank(hosts: &[Vec<&NetworkCard>]) -> RankedNetworks {
         let by_bandwidth = || other.megabits.cmp(&one.megabits);
         by_goodness
             .then_with(by_bandwidth)
+            .then_with(|| one.first.cmp(&other.first))
             .then_with(|| one.name.cmp(&other.name))
     });
     RankedNetworks { all, pes: total }
@@ -192,7 +203,7 @@ impl RankedNetworks {
         let gpus = offer.near_gpus.iter_mut().map(|(_, ranks)| ranks);
         for ranks in gpus.chain([&mut offer.near_cpus]) {
             for (rank, _) in ranks.iter_mut().zip(&members).filter(|(_, is_in)| !**is_in) {
-                *rank = u16::MAX;
+                *rank |= OUTSIDE;
             }
         }
     }

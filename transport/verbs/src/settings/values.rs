@@ -69,7 +69,7 @@ impl FlowLabel {
 /// The choice of the NICs that one PE uses: its *rails*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rails {
-    /// Those as near and as fast as the first one that are no PE's first on its host.
+    /// Those at least as near as the first one, and as fast, that are no PE's first on its host.
     Auto,
     /// So many, the nearest ones.
     Count(u8),

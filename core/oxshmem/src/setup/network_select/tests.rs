@@ -230,7 +230,7 @@ fn without_a_common_network_a_possible_one_goes_before_one_that_some_lack() {
 }
 
 #[test]
-fn ties_go_to_the_name_that_sorts_first_whatever_the_order_of_hosts_and_devices() {
+fn ties_go_to_the_devices_that_come_first_and_else_to_the_name_that_sorts_first() {
     let twins = || {
         vec![
             device("mlx5_0:1", 100, &["RoCE 10.2.0.0/16"]),
@@ -242,10 +242,14 @@ fn ties_go_to_the_name_that_sorts_first_whatever_the_order_of_hosts_and_devices(
         twins.reverse();
         twins
     };
-    for hosts in [[twins(), turned()], [turned(), twins()], [twins(), twins()]] {
-        let hosts = hosts.map(|devices| vec![devices]);
-        assert_eq!(ranked(&hosts).chosen().unwrap().name, "RoCE 10.1.0.0/16");
-    }
+    let chosen = |hosts: [Vec<Device>; 2]| {
+        let ranked = ranked(&hosts.map(|devices| vec![devices]));
+        ranked.chosen().unwrap().name.clone()
+    };
+    assert_eq!(chosen([twins(), turned()]), "RoCE 10.1.0.0/16");
+    assert_eq!(chosen([turned(), twins()]), "RoCE 10.1.0.0/16");
+    assert_eq!(chosen([twins(), twins()]), "RoCE 10.2.0.0/16");
+    assert_eq!(chosen([turned(), turned()]), "RoCE 10.1.0.0/16");
 }
 
 #[test]
@@ -325,4 +329,24 @@ proptest! {
         }
         prop_assert!(!is_common || taken.len() <= 1, "{taken:?}");
     }
+}
+
+#[test]
+fn a_nic_of_another_rail_is_spare_where_it_is_at_least_as_near() {
+    let host = [rails()];
+    let ranked = ranked(&[host.to_vec(), host.to_vec()]);
+    let spare = |near: [u16; 2]| {
+        let names = rails().into_iter().map(|device| device.name).collect();
+        let mut offers = offers(None, &CpuSet::default(), &[("verbs", names)]);
+        let offer = &mut offers[0];
+        offer.near_cpus = near.to_vec();
+        ranked.narrow(offer, card(&rails()).as_ref());
+        let decided = decide(&[&offers]).remove(0).remove(0);
+        // The chosen network is the first device's, however near the other one is.
+        assert_eq!(decided.device, 0);
+        offers[0].beside(&decided, &["mlx5_0:1"])
+    };
+    assert_eq!(spare([0, 0]), [(1, true)]);
+    assert_eq!(spare([1, 0]), [(1, true)]);
+    assert_eq!(spare([0, 1]), [(1, false)]);
 }
