@@ -37,6 +37,9 @@
 extern "C" unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block,
                                                 size_t shared = 0, struct CUstream_st* stream = 0);
 #include_next <cuda_runtime.h>
+// Host and device would have a variable each.
+#undef __managed__
+#pragma GCC poison __managed__
 // A keyword of clang for CUDA, and a word of attributes in the C++ library.
 #undef __noinline__
 #include "emulation/builtins.h"

@@ -72,7 +72,7 @@ fn device_objects(objects: &[PathBuf], work: &Path) -> Result<Vec<PathBuf>, Fail
             let mut piece = 0;
             while let Some(rest) = pieces.strip_prefix(&host::PIECE) {
                 let length = number_at(rest, 0, 8) as usize;
-                let Some(code) = rest.get(8..8 + length) else {
+                let Some(code) = rest.get(8..).and_then(|rest| rest.get(..length)) else {
                     return Err(Failure::new(format!(
                         "{}: its device code is cut off",
                         path.display()
@@ -98,7 +98,7 @@ fn members(mut rest: &[u8]) -> Vec<&[u8]> {
         let size = std::str::from_utf8(&rest[48..58])
             .ok()
             .and_then(|text| text.trim().parse::<usize>().ok());
-        let Some(body) = size.and_then(|size| rest.get(60..60 + size)) else {
+        let Some(body) = size.and_then(|size| rest.get(60..)?.get(..size)) else {
             break;
         };
         found.push(body);
@@ -110,7 +110,7 @@ fn members(mut rest: &[u8]) -> Vec<&[u8]> {
 }
 
 fn number_at(bytes: &[u8], at: usize, size: usize) -> u64 {
-    let field = bytes.get(at..at + size).unwrap_or_default();
+    let field = bytes.get(at..).and_then(|rest| rest.get(..size)).unwrap_or_default();
     field
         .iter()
         .rev()
@@ -124,7 +124,7 @@ fn section<'a>(file: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     }
     let table = number_at(file, 40, 8) as usize;
     let entry = number_at(file, 58, 2) as usize;
-    let header = |index: usize| file.get(table + index * entry..)?.get(..entry);
+    let header = |index: usize| file.get(table.checked_add(index.checked_mul(entry)?)?..)?.get(..entry);
     let bytes = |header: &[u8]| {
         let (offset, size) = (
             number_at(header, 24, 8) as usize,

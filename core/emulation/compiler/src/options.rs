@@ -140,7 +140,6 @@ const IGNORED_WITH_VALUE: &[&str] = &[
     "--prec-sqrt",
     "-fmad",
     "--fmad",
-    "-default-stream-ignored",
     "-split-compile",
     "--split-compile",
     "-odir",

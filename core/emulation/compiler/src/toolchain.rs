@@ -1,7 +1,7 @@
 //! The tools and headers that a build needs, and the folders where they are.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const WHEELS: [&str; 2] = [
     "nvidia-cuda-nvcc-cu12==12.8.93",
 ];
 /// The Debian packages that a build needs.
-const PACKAGES: [&str; 4] = ["clang-19", "llvm-19", "lld-19", "g++"];
+const PACKAGES: [&str; 3] = ["clang-19", "lld-19", "g++"];
 /// The folder of Debian's LLVM.
 const LLVM: &str = "/usr/lib/llvm-19/bin";
 
@@ -65,9 +65,11 @@ fn hash(parts: &impl Hash) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// A name for a source file, the same whenever it is compiled.
-pub(crate) fn unit(path: &Path) -> String {
-    hash(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+/// A name for a source file that is compiled with these words, the same whenever that is done. A program may have one file twice,
+/// with different macros.
+pub(crate) fn unit(path: &Path, words: &[OsString]) -> String {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    hash(&(path, words))
 }
 
 fn clang() -> Result<PathBuf, Failure> {
@@ -266,25 +268,41 @@ pub(crate) fn print_version() -> Result<(), Failure> {
 ///
 /// No right to install, no network.
 pub fn setup() -> Result<(), Failure> {
-    if clang().is_err() {
+    if clang().is_err() || !has_cpp_library() {
         let root = Command::new("id")
             .arg("-u")
             .output()
             .is_ok_and(|out| out.stdout == b"0\n");
         let by_hand = format!("as root run: apt-get install {}", PACKAGES.join(" "));
         if !root || !Path::new("/usr/bin/apt-get").exists() {
-            return Err(Failure::new(format!("clang 19 is missing; {by_hand}")));
+            return Err(Failure::new(format!(
+                "clang 19 or a C++ library is missing; {by_hand}"
+            )));
         }
-        let mut apt = Command::new("apt-get");
-        apt.args(["-q", "install", "-y", "--no-install-recommends"])
-            .args(PACKAGES);
-        run(apt.env("DEBIAN_FRONTEND", "noninteractive"))
-            .map_err(|error| Failure::new(format!("{error}; {by_hand}")))?;
+        let apt = |words: &[&str]| {
+            let mut apt = Command::new("apt-get");
+            apt.arg("-q").args(words);
+            run(apt.env("DEBIAN_FRONTEND", "noninteractive"))
+                .map_err(|error| Failure::new(format!("{error}; {by_hand}")))
+        };
+        // A fresh container has no lists of packages.
+        apt(&["update"])?;
+        let install = ["install", "-y", "--no-install-recommends"];
+        apt(&[&install[..], &PACKAGES].concat())?;
     }
     if cuda_headers().is_err() {
         fetch_headers()?;
     }
     Toolchain::find().map(|_| ())
+}
+
+/// Whether clang finds the headers of a C++ library.
+fn has_cpp_library() -> bool {
+    let Ok(clang) = clang() else { return false };
+    let mut check = Command::new(clang);
+    check.args(["-x", "c++", "-fsyntax-only", "-include", "algorithm", "/dev/null"]);
+    check.stderr(Stdio::null());
+    check.status().is_ok_and(|status| status.success())
 }
 
 fn fetch_headers() -> Result<(), Failure> {

@@ -35,7 +35,7 @@ pub(crate) fn source(
             .arg(object);
         return run(command.arg(&input.path));
     }
-    let unit = unit(&input.path);
+    let unit = unit(&input.path, &options.common);
     let host_text = work.with_extension("host.ll");
     let device_text = work.with_extension("device.ll");
     let placeholder = work.with_extension("placeholder");

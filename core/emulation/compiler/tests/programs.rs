@@ -92,6 +92,36 @@ fn threads_warps_and_blocks_wait_for_each_other_in_any_order() {
 }
 
 #[test]
+fn blocks_wait_for_one_that_begins_after_them() {
+    let Some(program) = build("waits", &["-O2", "waits.cu"]) else {
+        return;
+    };
+    let program = program.unwrap();
+    for variables in [&[][..], &[("SOFTCUDA_SEED", "5")]] {
+        let out = run(&program, &[], variables);
+        assert!(out.status.success(), "{variables:?}: {}", says(&out));
+    }
+}
+
+#[test]
+fn threads_have_streams_and_contexts_of_their_own() {
+    let words = ["--default-stream=per-thread", "-pthread", "own_streams.cu"];
+    let Some(program) = build("own_streams", &words) else {
+        return;
+    };
+    let out = run(&program.unwrap(), &[], &[("SOFTCUDA_DEVICES", "2")]);
+    assert!(out.status.success(), "{}", says(&out));
+}
+
+#[test]
+fn managed_variables_are_refused() {
+    let Some(program) = build("managed", &["managed.cu"]) else {
+        return;
+    };
+    assert!(program.unwrap_err().contains("__managed__"));
+}
+
+#[test]
 fn streams_events_graphs_and_devices_work_as_the_runtime_says() {
     let Some(program) = build("streams", &["streams.cu"]) else {
         return;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use crate::driver;
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Outcome, PER_THREAD};
 use crate::primary;
 use crate::register::variable;
 
@@ -182,6 +182,54 @@ runtime_calls! {
     }
 }
 
+/// Waits for the thread's own stream, in which a call that waits has given its work.
+fn own(given: Outcome) -> Outcome {
+    given?;
+    driver::cuStreamSynchronize(PER_THREAD)
+}
+
+fn set_bytes(at: u64, value: i32, count: usize, stream: u64) -> Outcome {
+    primary::ensure()?;
+    if count == 0 {
+        return Ok(());
+    }
+    driver::cuMemsetD8Async(at, value as u8, count, stream)
+}
+
+// The same calls for programs in which stream 0 is the thread's own: they wait for nothing in other streams.
+runtime_calls! {
+    /// Copies bytes in the thread's own stream.
+    fn cudaMemcpy_ptds(to: u64, from: u64, bytes: usize, kind: u32) {
+        own(copy(to, from, bytes, kind, Some(PER_THREAD)))
+    }
+
+    /// Copies rows in the thread's own stream.
+    fn cudaMemcpy2D_ptds(to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32) {
+        own(rows((to, to_pitch), (from, from_pitch), (width, height), kind, Some(PER_THREAD)))
+    }
+
+    /// Copies to a variable in the thread's own stream.
+    fn cudaMemcpyToSymbol_ptds(symbol: *const c_void, from: u64, bytes: usize, offset: usize, kind: u32) {
+        own(to_symbol(symbol, from, bytes, offset, kind, Some(PER_THREAD)))
+    }
+
+    /// Copies from a variable in the thread's own stream.
+    fn cudaMemcpyFromSymbol_ptds(to: u64, symbol: *const c_void, bytes: usize, offset: usize, kind: u32) {
+        own(from_symbol(to, symbol, bytes, offset, kind, Some(PER_THREAD)))
+    }
+
+    /// Sets bytes in the thread's own stream.
+    fn cudaMemset_ptds(at: u64, value: i32, count: usize) {
+        set_bytes(at, value, count, PER_THREAD)
+    }
+
+    /// Sets bytes of rows in the thread's own stream.
+    fn cudaMemset2D_ptds(at: u64, pitch: usize, value: i32, width: usize, height: usize) {
+        primary::ensure()?;
+        driver::cuMemsetD2D8Async(at, pitch, value as u8, width, height, PER_THREAD)
+    }
+}
+
 stream_calls! {
     /// Copies bytes in a stream.
     fn cudaMemcpyAsync, cudaMemcpyAsync_ptsz(to: u64, from: u64, bytes: usize, kind: u32; stream) {
@@ -219,8 +267,7 @@ stream_calls! {
 
     /// Sets bytes in a stream.
     fn cudaMemsetAsync, cudaMemsetAsync_ptsz(at: u64, value: i32, count: usize; stream) {
-        primary::ensure()?;
-        if count == 0 { Ok(()) } else { driver::cuMemsetD8Async(at, value as u8, count, stream) }
+        set_bytes(at, value, count, stream)
     }
 
     /// Sets bytes of rows in a stream.

@@ -5,7 +5,6 @@ use std::ffi::{c_char, c_void};
 use crate::driver;
 use crate::error::{Error, Outcome, get, set};
 use crate::primary;
-use crate::register;
 
 /// The version of the API, 12.8.
 const VERSION: i32 = 12080;
@@ -167,6 +166,20 @@ fn properties(device: i32) -> Outcome<Properties> {
     Ok(all)
 }
 
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const OWN_STREAMS: u64 = 2;
+
+fn entry_point(name: *const c_char, out: *mut usize, flags: u64, status: *mut u32) -> Outcome {
+    driver::start()?;
+    type Find = unsafe extern "C" fn(*const c_char, *mut usize, i32, u64, *mut u32) -> u32;
+    let find = driver::symbol(c"cuGetProcAddress_v2").ok_or(Error::NOT_SUPPORTED)?;
+    // SAFETY: the driver's function of that name has this type.
+    match unsafe { std::mem::transmute::<usize, Find>(find)(name, out, VERSION, flags, status) } {
+        0 => Ok(()),
+        code => Err(Error(code)),
+    }
+}
+
 runtime_calls! {
     /// How many devices there are.
     fn cudaGetDeviceCount(out: *mut i32) {
@@ -247,8 +260,6 @@ runtime_calls! {
 
     /// Destroys everything of the device.
     fn cudaDeviceReset() {
-        driver::start()?;
-        register::forget();
         primary::reset()
     }
 
@@ -302,13 +313,11 @@ runtime_calls! {
 
     /// The address of a driver's function.
     fn cudaGetDriverEntryPoint(name: *const c_char, out: *mut usize, _flags: u64, status: *mut u32) {
-        driver::start()?;
-        type Find = unsafe extern "C" fn(*const c_char, *mut usize, i32, u64, *mut u32) -> u32;
-        let find = driver::symbol(c"cuGetProcAddress_v2").ok_or(Error::NOT_SUPPORTED)?;
-        // SAFETY: the driver's function of that name has this type.
-        match unsafe { std::mem::transmute::<usize, Find>(find)(name, out, VERSION, 0, status) } {
-            0 => Ok(()),
-            code => Err(Error(code)),
-        }
+        entry_point(name, out, 0, status)
+    }
+
+    /// The address of a driver's function, in the form for programs in which stream 0 is the thread's own.
+    fn cudaGetDriverEntryPoint_ptsz(name: *const c_char, out: *mut usize, _flags: u64, status: *mut u32) {
+        entry_point(name, out, OWN_STREAMS, status)
     }
 }

@@ -24,8 +24,14 @@ impl Error {
     pub(crate) const UNKNOWN: Error = Error(999);
 }
 
-/// Errors of executed work: they stay, from every call.
-const STICKY: std::ops::RangeInclusive<u32> = 700..=719;
+/// The stream that stands for the thread's own.
+pub(crate) const PER_THREAD: u64 = 2;
+
+/// Whether an error is one of executed work, after which the context is lost: it stays, from every call. Those between, such as
+/// 704 (access to the peer is enabled already), are forgotten as others are.
+const fn is_sticky(code: u32) -> bool {
+    matches!(code, 700 | 702 | 710 | 714..=719)
+}
 
 thread_local! {
     static LAST: Cell<u32> = const { Cell::new(0) };
@@ -80,10 +86,15 @@ macro_rules! stream_calls {
         /// As above.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $own($($arg: $ty,)* $stream: u64) -> u32 {
-            let $stream = if $stream == 0 { 2 } else { $stream };
+            let $stream = $crate::error::own_stream($stream);
             $crate::error::guarded(move || -> $crate::error::Outcome { $body })
         }
     )*};
+}
+
+/// The stream in the calls of programs in which stream 0 is the thread's own.
+pub(crate) const fn own_stream(stream: u64) -> u64 {
+    if stream == 0 { PER_THREAD } else { stream }
 }
 
 /// Stores a result through a pointer; null is refused.
@@ -111,7 +122,7 @@ pub(crate) fn get<T: Default>(call: impl FnOnce(*mut T) -> Outcome) -> Outcome<T
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaGetLastError() -> u32 {
     let last = LAST.get();
-    if !STICKY.contains(&last) {
+    if !is_sticky(last) {
         LAST.set(0);
     }
     last
@@ -125,4 +136,20 @@ pub(crate) unsafe extern "C" fn cudaGetLastError() -> u32 {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaPeekAtLastError() -> u32 {
     LAST.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_executed_work_stays_and_others_are_forgotten() {
+        for (code, stays) in [(1, false), (704, false), (712, false), (700, true), (719, true)] {
+            LAST.set(0);
+            guarded(|| Err(Error(code)));
+            // SAFETY: these have no conditions.
+            let told = unsafe { (cudaPeekAtLastError(), cudaGetLastError(), cudaGetLastError()) };
+            assert_eq!(told, (code, code, if stays { code } else { 0 }));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Events.
 
 use crate::driver;
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Outcome, own_stream};
 use crate::primary;
 
 fn create(out: *mut u64, flags: u32) -> Outcome {
@@ -10,6 +10,11 @@ fn create(out: *mut u64, flags: u32) -> Outcome {
         return Err(Error::INVALID_VALUE);
     }
     driver::cuEventCreate(out, flags)
+}
+
+fn record(event: u64, stream: u64, flags: u32) -> Outcome {
+    primary::ensure()?;
+    driver::cuEventRecordWithFlags(event, stream, flags)
 }
 
 runtime_calls! {
@@ -50,21 +55,21 @@ runtime_calls! {
 
     /// Marks a stream's present position.
     fn cudaEventRecord(event: u64, stream: u64) {
-        driver::cuEventRecordWithFlags(event, stream, 0)
+        record(event, stream, 0)
     }
 
     /// Marks a stream's present position.
     fn cudaEventRecord_ptsz(event: u64, stream: u64) {
-        driver::cuEventRecordWithFlags(event, if stream == 0 { 2 } else { stream }, 0)
+        record(event, own_stream(stream), 0)
     }
 
     /// Marks a stream's present position.
     fn cudaEventRecordWithFlags(event: u64, stream: u64, flags: u32) {
-        driver::cuEventRecordWithFlags(event, stream, flags)
+        record(event, stream, flags)
     }
 
     /// Marks a stream's present position.
     fn cudaEventRecordWithFlags_ptsz(event: u64, stream: u64, flags: u32) {
-        driver::cuEventRecordWithFlags(event, if stream == 0 { 2 } else { stream }, flags)
+        record(event, own_stream(stream), flags)
     }
 }

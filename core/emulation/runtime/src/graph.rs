@@ -2,6 +2,7 @@
 
 use crate::driver;
 use crate::error::{Error, Outcome};
+use crate::primary;
 
 fn instantiate(out: *mut u64, graph: u64, flags: u64) -> Outcome {
     if out.is_null() {
@@ -40,11 +41,13 @@ runtime_calls! {
 stream_calls! {
     /// Gives a graph's work to a stream.
     fn cudaGraphLaunch, cudaGraphLaunch_ptsz(executable: u64; stream) {
+        primary::ensure()?;
         driver::cuGraphLaunch(executable, stream)
     }
 
     /// Prepares a graph's launch.
     fn cudaGraphUpload, cudaGraphUpload_ptsz(executable: u64; stream) {
+        primary::ensure()?;
         driver::cuGraphUpload(executable, stream)
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{c_char, c_void};
 
 use crate::driver;
-use crate::error::{Error, Outcome, get, set};
+use crate::error::{Error, Outcome, get, own_stream, set};
 use crate::register::{self, function};
 
 /// `dim3`.
@@ -202,13 +202,16 @@ fn launch_with(
     }
     // SAFETY: not null, so the runtime's caller vouches for it.
     let config = unsafe { *config };
+    if config.attributes.is_null() && config.count > 0 {
+        return Err(Error::INVALID_VALUE);
+    }
     let mut cooperative = false;
     for index in 0..config.count as usize {
         // SAFETY: the caller vouches for `count` attributes.
         let attribute = unsafe { *config.attributes.add(index) };
         match attribute.id {
             // Hints without effect here.
-            0 | 1 | 3 | 6 | 8 | 9 | 10 | 13 => {}
+            0 | 1 | 3 | 6 | 8 | 9 | 10 | 14 => {}
             2 => cooperative = attribute.value[0] != 0,
             // A cluster of one block is no cluster.
             4 if attribute.value[..3] == [1, 1, 1] => {}
@@ -220,8 +223,8 @@ fn launch_with(
             }
         }
     }
-    let stream = if own && config.stream == 0 {
-        2
+    let stream = if own {
+        own_stream(config.stream)
     } else {
         config.stream
     };

@@ -69,6 +69,11 @@ fn handle(image: usize) -> *mut *mut c_void {
     std::ptr::without_provenance_mut(image + 1)
 }
 
+/// The image of a handle; one that there is not, if the handle is null.
+fn number(handle: *mut *mut c_void) -> usize {
+    handle.addr().wrapping_sub(1)
+}
+
 fn text(name: *const c_char) -> CString {
     if name.is_null() {
         return CString::default();
@@ -125,10 +130,10 @@ pub(crate) fn name(stub: *const c_void) -> Outcome<*const c_char> {
 }
 
 /// Forgets what was loaded in a context that is gone.
-pub(crate) fn forget() {
+pub(crate) fn forget(context: u64) {
     with(|registry| {
-        registry.modules.clear();
-        registry.functions.clear();
+        registry.modules.retain(|(of, _), _| *of != context);
+        registry.functions.retain(|(of, _), _| *of != context);
     });
 }
 
@@ -189,7 +194,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
     _size: *const c_int,
 ) -> c_int {
     let entry = Entry {
-        image: image as usize - 1,
+        image: number(image),
         name: text(name),
         bytes: 0,
     };
@@ -210,27 +215,11 @@ unsafe extern "C" fn __cudaRegisterVar(
     _global: c_int,
 ) {
     let entry = Entry {
-        image: image as usize - 1,
+        image: number(image),
         name: text(name),
         bytes,
     };
     with(|registry| registry.variables.insert(shadow as usize, entry));
-}
-
-/// Announces a variable in managed memory, which is not supported.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __cudaRegisterManagedVar(
-    _image: *mut *mut c_void,
-    _shadow: *const c_void,
-    _address: *const c_char,
-    name: *const c_char,
-    _bytes: usize,
-    _alignment: c_int,
-) {
-    eprintln!(
-        "softcudart: the __managed__ variable {} is not supported",
-        text(name).to_string_lossy()
-    );
 }
 
 /// Announces a texture, which is not supported.

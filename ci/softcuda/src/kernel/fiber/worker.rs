@@ -16,6 +16,10 @@ use crate::code::Code;
 const PATIENCE: u32 = 1024;
 const NAP: Duration = Duration::from_micros(50);
 
+/// Rounds in which no block ends after which one more begins, whatever the others do: they may wait for what it does by steps
+/// that look like progress, such as a barrier in their loop.
+const ROUNDS: u32 = 64;
+
 /// Threads of a worker at least: a thread of the host more is not worth its start for fewer.
 const THREADS_OF_A_WORKER: u64 = 2048;
 
@@ -47,6 +51,8 @@ struct Worker<'a> {
     #[allow(clippy::vec_box)]
     blocks: Vec<Box<Block>>,
     random: Option<u64>,
+    /// Rounds since a block began or ended.
+    rounds: u32,
 }
 
 /// Runs blocks until no more are left.
@@ -57,14 +63,26 @@ fn work(grid: &Grid<'_>, number: u64) {
         random: grid
             .seed
             .map(|seed| (seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
+        rounds: 0,
     };
     let mut fruitless = 0;
     while !grid.stopped() {
         if worker.blocks.is_empty() && !worker.admit() {
             return;
         }
-        if worker.round() || worker.admit() {
+        let progress = worker.round();
+        let is_long = worker.rounds >= ROUNDS;
+        if (!progress || is_long) && worker.admit() {
             fruitless = 0;
+            continue;
+        }
+        if progress {
+            fruitless = 0;
+            if is_long {
+                // Another thread of the host may have to do what these wait for.
+                worker.rounds = 0;
+                std::thread::yield_now();
+            }
             continue;
         }
         if !worker.blocks.iter().any(|block| block.can_run()) {
@@ -95,6 +113,7 @@ impl Worker<'_> {
             }
         }
         self.blocks.push(block);
+        self.rounds = 0;
         true
     }
 
@@ -122,7 +141,12 @@ impl Worker<'_> {
             }
             !done
         });
-        progress || self.blocks.len() < before
+        if self.blocks.len() < before {
+            self.rounds = 0;
+            return true;
+        }
+        self.rounds += 1;
+        progress
     }
 
     /// The fiber that runs next, and whether it begins.

@@ -1,0 +1,3 @@
+// Not supported.
+__managed__ int both;
+int main() { return both; }
