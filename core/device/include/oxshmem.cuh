@@ -318,7 +318,7 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
 
 // The state by which a kernel finds its PE, its peers and the job.
 //
-// The host fills one state for each loaded image (World::prepare_module in Rust). It writes it before
+// The host fills one state for each loaded image (DeviceLibrary::prepare in Rust). It writes it before
 // the kernels that use it, and changes later only what the pointers in it lead to.
 
 namespace oxshmem {
@@ -424,12 +424,13 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 
 }  // namespace oxshmem
 
-// One variable for each image: with relocatable device code (-rdc=true) of all its sources together.
+// One variable for each image: with relocatable device code (-rdc=true) of all its sources together. Its first word tells the
+// host which header an image was compiled with.
 #if defined(__CUDACC_RDC__)
-inline __constant__ oxshmem::State oxshmem_state;
+inline __constant__ oxshmem::State oxshmem_state = {oxshmem::ABI << 16 | sizeof(oxshmem::State)};
 #else
 extern "C" {
-__constant__ oxshmem::State oxshmem_state;
+__constant__ oxshmem::State oxshmem_state = {oxshmem::ABI << 16 | sizeof(oxshmem::State)};
 }
 #endif
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytemuck::{Zeroable, bytes_of, cast_slice};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
-use oxshmem_device_library::layout::{Shared, State, Team as DeviceTeam};
+use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam};
 use oxshmem_device_library::{HEADER, STATE};
 use oxshmem_engine::group::Group;
 use oxshmem_engine::memory::target::OWN;
@@ -194,7 +194,10 @@ impl World {
             abi: State::ABI_WORD,
             me: self.my_pe() as u32,
             n: self.n_pes() as u32,
-            flags: 0,
+            flags: match self.worker.engine.gpu_flushes.are_needed() {
+                true => FLUSH_AFTER_WAIT,
+                false => 0,
+            },
             heap,
             heap_bytes: self.gpu_heap_limit() as u64,
             peers: own(places.start() + Places::PEERS),
@@ -285,13 +288,22 @@ impl DeviceLibrary<'_> {
             call: CALL,
             why: format!("{error}; do its kernels include oxshmem.cuh?"),
         })?;
-        if bytes != size_of::<State>() {
+        let mut abi = 0_u32;
+        if bytes == size_of::<State>() {
+            let mut engine = self.streams.gpu.engine();
+            // SAFETY: both ends have as many bytes, and nothing writes the module's variable now.
+            let read = unsafe { engine.read((&raw mut abi).cast(), state, size_of::<u32>()) };
+            read.map_err(|why| Error::Gpu { call: CALL, why })?;
+        }
+        if abi != State::ABI_WORD {
             return Err(Error::Gpu {
                 call: CALL,
                 why: format!(
-                    "the module's state has {bytes} bytes, this library's has {}: it was compiled with the oxshmem.cuh of another \
-                     version; compile it with this one's",
-                    size_of::<State>()
+                    "the module's state has {bytes} bytes and version {}, this library's {} and {}: it was compiled with the \
+                     oxshmem.cuh of another version; compile it with this one's",
+                    abi >> 16,
+                    size_of::<State>(),
+                    State::ABI_WORD >> 16
                 ),
             });
         }

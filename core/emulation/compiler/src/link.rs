@@ -110,7 +110,10 @@ fn members(mut rest: &[u8]) -> Vec<&[u8]> {
 }
 
 fn number_at(bytes: &[u8], at: usize, size: usize) -> u64 {
-    let field = bytes.get(at..).and_then(|rest| rest.get(..size)).unwrap_or_default();
+    let field = bytes
+        .get(at..)
+        .and_then(|rest| rest.get(..size))
+        .unwrap_or_default();
     field
         .iter()
         .rev()
@@ -124,7 +127,10 @@ fn section<'a>(file: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     }
     let table = number_at(file, 40, 8) as usize;
     let entry = number_at(file, 58, 2) as usize;
-    let header = |index: usize| file.get(table.checked_add(index.checked_mul(entry)?)?..)?.get(..entry);
+    let header = |index: usize| {
+        file.get(table.checked_add(index.checked_mul(entry)?)?..)?
+            .get(..entry)
+    };
     let bytes = |header: &[u8]| {
         let (offset, size) = (
             number_at(header, 24, 8) as usize,

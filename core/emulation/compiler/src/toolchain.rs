@@ -300,7 +300,14 @@ pub fn setup() -> Result<(), Failure> {
 fn has_cpp_library() -> bool {
     let Ok(clang) = clang() else { return false };
     let mut check = Command::new(clang);
-    check.args(["-x", "c++", "-fsyntax-only", "-include", "algorithm", "/dev/null"]);
+    check.args([
+        "-x",
+        "c++",
+        "-fsyntax-only",
+        "-include",
+        "algorithm",
+        "/dev/null",
+    ]);
     check.stderr(Stdio::null());
     check.status().is_ok_and(|status| status.success())
 }

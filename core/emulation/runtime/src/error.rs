@@ -144,11 +144,23 @@ mod tests {
 
     #[test]
     fn an_error_of_executed_work_stays_and_others_are_forgotten() {
-        for (code, stays) in [(1, false), (704, false), (712, false), (700, true), (719, true)] {
+        for (code, stays) in [
+            (1, false),
+            (704, false),
+            (712, false),
+            (700, true),
+            (719, true),
+        ] {
             LAST.set(0);
             guarded(|| Err(Error(code)));
             // SAFETY: these have no conditions.
-            let told = unsafe { (cudaPeekAtLastError(), cudaGetLastError(), cudaGetLastError()) };
+            let told = unsafe {
+                (
+                    cudaPeekAtLastError(),
+                    cudaGetLastError(),
+                    cudaGetLastError(),
+                )
+            };
             assert_eq!(told, (code, code, if stays { code } else { 0 }));
         }
     }

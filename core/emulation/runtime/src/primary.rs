@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::driver;
-use crate::register;
 use crate::error::{Error, Outcome, get};
+use crate::register;
 
 thread_local! {
     static DEVICE: Cell<i32> = const { Cell::new(0) };

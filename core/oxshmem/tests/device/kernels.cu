@@ -21,7 +21,7 @@ enum { THREAD, WARP, BLOCK };
         }                                                                                              \
     } while (0)
 
-enum { PUT, PUT_NBI, GET, GET_NBI, IPUT, IGET };
+enum { PUT, PUT_NBI, GET, GET_NBI, IPUT, IGET, PUTMEM, PUTMEM_NBI, GETMEM, GETMEM_NBI };
 
 // One call of one scope on bytes, with a quiet behind it; strided calls on words of 4 bytes, from every second one to every
 // third.
@@ -33,6 +33,10 @@ extern "C" __global__ void move(u32 call, u32 scope, u8* dest, u8* source, u64 n
         case GET_NBI: IN_SCOPE(scope, get_nbi(group, dest, source, n, pe)); break;
         case IPUT: IN_SCOPE(scope, iput(group, (u32*)dest, (const u32*)source, 3, 2, n, pe)); break;
         case IGET: IN_SCOPE(scope, iget(group, (u32*)dest, (const u32*)source, 3, 2, n, pe)); break;
+        case PUTMEM: IN_SCOPE(scope, putmem(group, dest, source, n, pe)); break;
+        case PUTMEM_NBI: IN_SCOPE(scope, putmem_nbi(group, dest, source, n, pe)); break;
+        case GETMEM: IN_SCOPE(scope, getmem(group, dest, source, n, pe)); break;
+        case GETMEM_NBI: IN_SCOPE(scope, getmem_nbi(group, dest, source, n, pe)); break;
     }
     __syncthreads();
     if (thread_in_block() == 0) quiet();
@@ -51,15 +55,32 @@ extern "C" __global__ void values(u64* words, u64* seen, u64 value, int pe) {
     seen[3] = g(words + 3, pe);
 }
 
-// Rounds of data to the right with a signal; each waits for its own data and keeps a sum of what it saw (M22).
-extern "C" __global__ void signals(u32 scope, u32 adds, u64* data, u64* out, u64* signal, u64 n, u64 rounds, u64* wrong) {
+enum { SETS, ADDS, SETS_NBI, ADDS_NBI, APART };
+
+// Rounds of data to the right with a signal; each waits for its own data and counts what is wrong in it (M22).
+extern "C" __global__ void signals(u32 scope, u32 how, u64* data, u64* out, u64* word, u64 n, u64 rounds, u64* wrong) {
     const int me = my_pe(), right = (me + 1) % n_pes(), left = (me + n_pes() - 1) % n_pes();
     for (u64 round = 1; round <= rounds; ++round) {
         for (u64 i = thread_in_block(); i < n; i += threads_of_block()) out[i] = me * 1000003 + round * 7919 + i;
         __syncthreads();
-        IN_SCOPE(scope, put_signal(group, data, out, n, signal, adds ? 1 : round, adds ? SIGNAL_ADD : SIGNAL_SET, right));
-        if (thread_in_block() == 0) signal_wait_until(signal, CMP_GE, round);
+        switch (how) {
+            case SETS: IN_SCOPE(scope, put_signal(group, data, out, n, word, round, SIGNAL_SET, right)); break;
+            case ADDS: IN_SCOPE(scope, put_signal(group, data, out, n, word, 1, SIGNAL_ADD, right)); break;
+            case SETS_NBI: IN_SCOPE(scope, put_signal_nbi(group, data, out, n, word, round, SIGNAL_SET, right)); break;
+            case ADDS_NBI: IN_SCOPE(scope, put_signal_nbi(group, data, out, n, word, 1, SIGNAL_ADD, right)); break;
+            // A signal alone, which a fence orders behind the data.
+            case APART:
+                IN_SCOPE(scope, put(group, data, out, n, right));
+                __syncthreads();
+                if (thread_in_block() == 0) {
+                    fence();
+                    signal(word, round, SIGNAL_SET, right);
+                }
+                break;
+        }
+        if (thread_in_block() == 0) signal_wait_until(word, CMP_GE, round);
         __syncthreads();
+        if (thread_in_block() == 0 && signal_fetch(word) < round) atomicAdd(wrong, 1ull);
         for (u64 i = thread_in_block(); i < n; i += threads_of_block())
             if (data[i] != left * 1000003 + round * 7919 + i) atomicAdd(wrong, 1ull);
         __syncthreads();
@@ -87,6 +108,19 @@ extern "C" __global__ void fences(u64* data, u64* flag, u64* source, u64 n, u64 
         barrier_all(block());
     }
 }
+
+// A nonblocking put whose source is overwritten after a flush: the target has what was there before (G3).
+extern "C" __global__ void flushes(u64* data, u64* source, u64 n, int pe) {
+    put_nbi(block(), data, source, n, pe);
+    if (thread_in_block() == 0) flush();
+    __syncthreads();
+    for (u64 i = thread_in_block(); i < n; i += threads_of_block()) source[i] = ~0ull;
+    __syncthreads();
+    if (thread_in_block() == 0) quiet();
+}
+
+// A nonblocking put without a quiet: the host's completes it (G4).
+extern "C" __global__ void leaves_behind(u64* data, u64* source, u64 n, int pe) { put_nbi(block(), data, source, n, pe); }
 
 // Every block puts its part; the last that arrives quiets for all, and tells (G2).
 extern "C" __global__ void one_quiet(u64* data, u64* source, u64 each, unsigned long long* arrived, u64* flag, int pe) {
@@ -156,7 +190,20 @@ extern "C" __global__ void several(i64* words, int* status, i64* values, u64* in
     seen[8] = found;
 }
 
-enum { BROADCAST, FCOLLECT, ALLTOALL, SUM, MIN, XOR, REDUCE_SCATTER, INSCAN, EXSCAN, BARRIER, SYNC };
+// The other calls on several words, which all hold: word i is -(i + 1), but that of status 1, which is 0.
+extern "C" __global__ void several_more(i64* words, int* status, i64* values, u64* indices, u64* seen) {
+    seen[0] = test(words, CMP_EQ, -1) && !test(words, CMP_NE, -1);
+    seen[1] = test_all_vector(words, 4, status, CMP_EQ, values) && !test_all_vector(words, 4, status, CMP_LT, values);
+    seen[2] = test_any_vector(words, 4, status, CMP_LT, values) == (size_t)-1;
+    seen[3] = test_any_vector(words, 1, status, CMP_EQ, values);
+    seen[4] = test_some(words, 4, (size_t*)indices, status, CMP_LE, -3);
+    seen[5] = wait_until_some_vector(words, 4, (size_t*)indices + 2, status, CMP_EQ, values);
+    u64 found = 0;
+    for (u32 i = 0; i < 32; ++i) found |= 1ull << wait_until_any_vector(words, 4, status, CMP_EQ, values);
+    seen[6] = found;
+}
+
+enum { BROADCAST, FCOLLECT, ALLTOALL, SUM, MIN, XOR, REDUCE_SCATTER, INSCAN, EXSCAN, BARRIER, SYNC, MAX, PRODUCT, AND, OR };
 
 // One collective call of one scope, as often as told, one behind the other.
 extern "C" __global__ void collective(u32 call, u32 scope, team_t team, i64* dest, i64* source, u64 n, int root, u64 times) {
@@ -172,6 +219,10 @@ extern "C" __global__ void collective(u32 call, u32 scope, team_t team, i64* des
             case EXSCAN: IN_SCOPE(scope, exscan<Sum>(group, team, dest, source, n)); break;
             case BARRIER: IN_SCOPE(scope, barrier(group, team)); break;
             case SYNC: IN_SCOPE(scope, sync(group, team)); break;
+            case MAX: IN_SCOPE(scope, reduce<Max>(group, team, dest, source, n)); break;
+            case PRODUCT: IN_SCOPE(scope, reduce<Product>(group, team, dest, source, n)); break;
+            case AND: IN_SCOPE(scope, reduce<And>(group, team, dest, source, n)); break;
+            case OR: IN_SCOPE(scope, reduce<Or>(group, team, dest, source, n)); break;
         }
 }
 
@@ -188,6 +239,7 @@ extern "C" __global__ void sequence(i64* dest, i64* source, u64 rounds, u64* wro
         if (round % 3 == 0) broadcast(block(), TEAM_WORLD, dest + 8, source, 1, (int)(r % n));
         if (round % 3 == 0 && thread_in_block() == 0 && dest[8] != r % n + r) atomicAdd(wrong, 1ull);
         if (round % 5 == 0) sync(block(), TEAM_WORLD);
+        if (round % 7 == 0) sync_all(block());
         inscan<Max>(block(), TEAM_WORLD, dest + 16, source, 1);
         if (thread_in_block() == 0 && dest[16] != me + r) atomicAdd(wrong, 1ull);
         __syncthreads();

@@ -42,6 +42,11 @@ impl<'w> Kernels<'w> {
         self.library.prepare(&self.module)
     }
 
+    /// The bytes of the module's state.
+    pub fn state_bytes(&self) -> usize {
+        self.module.global(c"oxshmem_state").unwrap().1
+    }
+
     /// Queues a kernel of so many blocks of so many threads.
     pub fn launch(&self, name: &std::ffi::CStr, blocks: u32, threads: u32, args: Args) {
         let kernel = self.module.function(name).unwrap();

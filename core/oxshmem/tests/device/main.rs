@@ -46,20 +46,25 @@ fn job(n: usize, program: &'static str) -> Option<Job> {
     Some(job)
 }
 
-/// The paths between PEs: all mapped; all by the host; or PE 1 alone by the host.
-const PATHS: [Option<(&str, &str)>; 3] = [
-    None,
-    Some(("OXSHMEM_TRANSPORT", "loopback")),
-    Some(("OXSHMEM_ROUTE", "1=^nvlink")),
+/// The settings of the paths between PEs: all mapped; all by the host, in its memory; PE 1 alone so; all by the host and a NIC;
+/// all by the host and libfabric.
+const PATHS: [&[(&str, &str)]; 5] = [
+    &[],
+    &[("OXSHMEM_TRANSPORT", "loopback")],
+    &[("OXSHMEM_ROUTE", "1=^nvlink")],
+    &[("OXSHMEM_TRANSPORT", "verbs")],
+    &[
+        ("OXSHMEM_TRANSPORT", "ofi"),
+        ("OXSHMEM_OFI_INTERFACE", "lo"),
+    ],
 ];
 
 fn passes(program: &'static str, pes: &[usize], path: usize) {
     for &n in pes.iter().filter(|n| path == 0 || **n > 1) {
         if let Some(job) = job(n, program) {
-            let job = match PATHS[path] {
-                Some((name, value)) => job.with(name, value),
-                None => job,
-            };
+            let job = PATHS[path]
+                .iter()
+                .fold(job, |job, (name, value)| job.with(name, value));
             end_well(job.start());
         }
     }
@@ -80,6 +85,16 @@ macro_rules! programs {
             fn mixed() {
                 super::passes($program, &$pes, 2);
             }
+            #[test]
+            #[ignore = "needs a NIC; ci/test-softnic has one"]
+            fn by_verbs() {
+                super::passes($program, &$pes, 3);
+            }
+            #[test]
+            #[ignore = "needs libfabric; run by ci/test-gpu --soak"]
+            fn by_ofi() {
+                super::passes($program, &$pes, 4);
+            }
         }
     )*};
 }
@@ -88,6 +103,8 @@ programs! {
     m15_m16_values_of_every_width: "values", [2];
     m22_whoever_sees_a_signal_sees_its_data: "signals", [1, 3];
     m17_g3_a_fence_orders_nonblocking_puts_before_a_flag: "fences", [2, 3];
+    g3_a_flush_lets_the_source_be_overwritten: "flushes", [1, 2];
+    m19_g4_the_hosts_quiet_completes_what_kernels_left: "left-behind", [2, 3];
     m19_g2_one_threads_quiet_completes_a_grids_puts: "one-quiet", [2];
     m28_g5_atomics_of_kernels_and_hosts_lose_no_update: "count", [3];
     m28_every_atomic_gives_the_old_value: "every-atomic", [2];
@@ -99,6 +116,53 @@ programs! {
     m35_m38_a_bad_call_is_told_with_its_thread: "bad", [2];
     a_wait_that_takes_longer_than_it_may_ends: "deadline", [1];
     a_module_that_has_no_state_is_refused_by_name: "no-state", [1];
+}
+
+/// The names that a cell of the table of calls has, in backquotes: `a_{b,c}` are two, of which each may have a group again.
+fn names(cell: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for word in cell.split('`').skip(1).step_by(2) {
+        let mut all = vec![String::new()];
+        let mut rest = word.split_once(['(', '<']).map_or(word, |(name, _)| name);
+        while let Some((head, group)) = rest.split_once('{') {
+            let (group, tail) = group.split_once('}').unwrap();
+            let ends = |name: &String| {
+                let name = format!("{name}{head}");
+                group
+                    .split(',')
+                    .map(move |end| format!("{name}{end}"))
+                    .collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(ends).collect();
+            rest = tail;
+        }
+        names.extend(
+            all.iter()
+                .map(|name| format!("{name}{rest}").trim().to_owned()),
+        );
+    }
+    names.retain(|name| !name.is_empty() && name.starts_with(|c: char| c.is_ascii_lowercase()));
+    names
+}
+
+#[test]
+fn every_call_that_the_readme_names_has_a_kernel() {
+    let readme = include_str!("../../../device/README.md");
+    let kernels = include_str!("kernels.cu");
+    let table = readme
+        .lines()
+        .skip_while(|line| !line.starts_with("| call |"));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+    let all: Vec<String> = rows
+        .flat_map(|row| names(row.split('|').nth(1).unwrap()))
+        .collect();
+    assert!(all.len() > 60, "{all:?}");
+    let is_called = |name: &String| {
+        let after = |end: char| kernels.contains(&format!(" {name}{end}"));
+        after('(') || after('<') || kernels.contains(&format!("({name}("))
+    };
+    let missing: Vec<&String> = all.iter().filter(|name| !is_called(name)).collect();
+    assert!(missing.is_empty(), "no kernel calls {missing:?}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ fn pe() {
             "values" => values(&kernels),
             "signals" => signals(&kernels),
             "fences" => fences(&kernels),
+            "flushes" => flushes(&kernels),
+            "left-behind" => left_behind(&kernels),
             "one-quiet" => one_quiet(&kernels),
             "count" => count(&kernels),
             "every-atomic" => every_atomic(&kernels),
@@ -98,7 +100,9 @@ fn moves(kernels: &Kernels<'_>) -> Result<()> {
     let source = filled(world, &bytes(me, ROOM))?;
     let dest = zeroed::<u8>(world, ROOM)?;
     for (scope, threads) in SCOPES {
-        for (call, is_get) in [(0_u32, false), (1, false), (2, true), (3, true)] {
+        for (call, is_get) in
+            [0_u32, 1, 2, 3, 6, 7, 8, 9].map(|call| (call, matches!(call, 2 | 3 | 8 | 9)))
+        {
             for (to, from, len) in [
                 (16, 16, 4096),
                 (1, 16, 1),
@@ -185,13 +189,13 @@ fn none_wrong(world: &World, wrong: oxshmem::Sym<u64>) -> Result<()> {
 fn signals(kernels: &Kernels<'_>) -> Result<()> {
     let world = kernels.world;
     for (scope, threads) in SCOPES {
-        for adds in [0_u32, 1] {
+        for how in 0..=4_u32 {
             for len in [1_usize, 3, 600] {
                 let (data, out) = (zeroed::<u64>(world, len)?, zeroed::<u64>(world, len)?);
                 let (signal, wrong) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
                 let args = Args::new()
                     .with(scope)
-                    .with(adds)
+                    .with(how)
                     .with(kernels.at(data))
                     .with(kernels.at(out))
                     .with(kernels.at(signal))
@@ -221,6 +225,59 @@ fn fences(kernels: &Kernels<'_>) -> Result<()> {
             .with(kernels.at(wrong));
         kernels.run(c"fences", 1, 4, args)?;
         none_wrong(world, wrong)?;
+    }
+    Ok(())
+}
+
+fn flushes(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let left = ((me + n - 1) % n) as u64;
+    for len in [1_usize, 40, 5000] {
+        let values =
+            |pe: u64| -> Vec<u64> { (0..len as u64).map(|at| pe * 100_000 + at).collect() };
+        let (data, source) = (
+            zeroed::<u64>(world, len)?,
+            filled(world, &values(me as u64))?,
+        );
+        let args = Args::new()
+            .with(kernels.at(data))
+            .with(kernels.at(source))
+            .with(len as u64)
+            .with(((me + 1) % n) as i32);
+        kernels.run(c"flushes", 1, 4, args)?;
+        world.barrier_all()?;
+        assert_eq!(read(world, data)?, values(left));
+    }
+    Ok(())
+}
+
+/// Kernels end with nonblocking puts under way. A quiet of the host completes them, and so does a barrier (G4).
+fn left_behind(kernels: &Kernels<'_>) -> Result<()> {
+    const LEN: usize = 3000;
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (right, left) = ((me + 1) % n, ((me + n - 1) % n) as u64);
+    let (data, source) = (zeroed::<u64>(world, LEN)?, zeroed::<u64>(world, LEN)?);
+    let told = world.alloc_zeroed::<u64>(1)?;
+    for round in 1..=20_u64 {
+        let values = |pe: u64| vec![pe * 1000 + round; LEN];
+        world.put(source, &values(me as u64), me)?;
+        let args = Args::new()
+            .with(kernels.at(data))
+            .with(kernels.at(source))
+            .with(LEN as u64)
+            .with(right as i32);
+        kernels.run(c"leaves_behind", 1, 4, args)?;
+        if round % 2 == 0 {
+            world.quiet()?;
+            world.p(told, round, right)?;
+            world.wait_until(told, oxshmem::Cmp::Eq, round)?;
+        } else {
+            world.barrier_all()?;
+        }
+        assert_eq!(read(world, data)?, values(left), "round {round}");
+        world.barrier_all()?;
     }
     Ok(())
 }
@@ -327,6 +384,16 @@ fn several(kernels: &Kernels<'_>) -> Result<()> {
     kernels.library.check()?;
     assert_eq!(read(world, seen)?, [1, 1, 0, 2, 3, 1, 0, 1, 0b1101]);
     assert_eq!(read(world, indices)?[..7], [2, 3, 0, 0, 0, 2, 3]);
+    let seen = zeroed::<u64>(world, 7)?;
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(status))
+        .with(kernels.at(values))
+        .with(kernels.at(indices))
+        .with(kernels.at(seen));
+    kernels.run(c"several_more", 1, 1, args)?;
+    assert_eq!(read(world, seen)?, [1, 1, 1, 0, 2, 3, 0b1101]);
+    assert_eq!(read(world, indices)?[..5], [2, 3, 0, 2, 3]);
     Ok(())
 }
 
@@ -361,6 +428,12 @@ fn wanted(call: u32, pes: &[usize], me: usize, n: usize, root: usize) -> Vec<i64
         6 => (0..n).map(|at| folded(pes, me * n + at, add)).collect(),
         7 => (0..n).map(|at| folded(&pes[..=me], at, add)).collect(),
         8 => (0..n).map(|at| folded(&pes[..me], at, add)).collect(),
+        11 => (0..n).map(|at| folded(pes, at, i64::max)).collect(),
+        12 => (0..n)
+            .map(|at| folded(pes, at, i64::wrapping_mul))
+            .collect(),
+        13 => (0..n).map(|at| folded(pes, at, |a, b| a & b)).collect(),
+        14 => (0..n).map(|at| folded(pes, at, |a, b| a | b)).collect(),
         _ => Vec::new(),
     }
 }
@@ -375,7 +448,7 @@ fn all_calls(kernels: &Kernels<'_>, team: i32, pes: &[usize], lengths: &[usize])
     let source: Vec<i64> = (0..ROOM).map(|at| element(world.my_pe(), at)).collect();
     let (dest, source) = (filled(world, &vec![-1_i64; ROOM])?, filled(world, &source)?);
     for (scope, threads) in SCOPES {
-        for call in 0..=10_u32 {
+        for call in 0..=14_u32 {
             for &n in lengths {
                 let root = n % pes.len();
                 for times in [1_u64, 3] {
@@ -571,10 +644,13 @@ fn no_state(kernels: &Kernels<'_>) -> Result<()> {
         told.contains("oxshmem_state") && told.contains("oxshmem.cuh"),
         "{told}"
     );
-    let other = format!("{head}.visible .const .align 8 .b8 oxshmem_state[64];\n");
-    let other = Module::from_ptx(context, &other).unwrap();
-    let told = kernels.library.prepare(&other).unwrap_err().to_string();
-    assert!(told.contains("another version"), "{told}");
+    // Another length; the same one, and no version.
+    for bytes in [64, kernels.state_bytes()] {
+        let other = format!("{head}.visible .const .align 8 .b8 oxshmem_state[{bytes}];\n");
+        let other = Module::from_ptx(context, &other).unwrap();
+        let told = kernels.library.prepare(&other).unwrap_err().to_string();
+        assert!(told.contains("another version"), "{told}");
+    }
     Ok(())
 }
 
