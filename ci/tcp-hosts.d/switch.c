@@ -3,8 +3,11 @@
  *
  *   switch PORTS FIFO
  *
- * Each line of FIFO is "ANSWER FAULT PORT VALUE": FAULT is loss (percent), delay, jitter (milliseconds), cut or heal. It
- * holds for frames that enter and leave by PORT. The file ANSWER gets "done" when it does. A frame
+ * Each line of FIFO is "ANSWER FAULT PORT VALUE": FAULT is loss (percent), delay, jitter (milliseconds), cut, sever (from
+ * the port VALUE alone), reset (VALUE is a TCP port, and 65536 times a number of bytes) or heal. It
+ * holds for frames that enter and leave by PORT. The file ANSWER gets "done" when it does. After a reset the next frame with
+ * at least so many bytes of data of a TCP connection over IPv4, but of those with port 22 or that port, is lost, and both
+ * ends of its connection get a RST each, as from a firewall that has forgotten the connection. A frame
  * goes to the port of its target's address, once a frame from there was seen, and else to all others. A frame of two
  * ports with faults meets both. Frames with equal delay keep their order; with jitter they do not.
  */
@@ -27,6 +30,8 @@ enum { PORTS = 26, FRAME = 2048, QUEUE = 20000, STATIONS = 256 };
 struct wire {
     double loss, delay, jitter; /* chance, nanoseconds */
     int cut;
+    uint32_t severed; /* a bit for each port that it does not reach */
+    int resets, spared, least; /* connections to be reset, the TCP port of those that are not, and the least data */
 };
 struct frame {
     uint64_t due, number;
@@ -99,10 +104,66 @@ static int port_of(const unsigned char *address) {
 
 static int lost(const struct wire *wire) { return wire->cut || drand48() < wire->loss; }
 
+static unsigned word16(const unsigned char *bytes) { return (unsigned)bytes[0] << 8 | bytes[1]; }
+
+static unsigned add(unsigned sum, const unsigned char *bytes, int length) {
+    for (int i = 0; i < length; i += 2) sum += word16(bytes + i);
+    return sum;
+}
+
+static void seal(unsigned char *at, unsigned sum) {
+    while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+    at[0] = (unsigned char)(~sum >> 8);
+    at[1] = (unsigned char)~sum;
+}
+
+/* The offsets in a frame of TCP over IPv4 without options. */
+enum { IP = 14, FROM = 26, TCP = 34, FLAGS = TCP + 13, RESET = TCP + 20 };
+
+/* Whether a frame has data of a connection that a wire resets. */
+static int is_to_reset(const struct wire *wire, const unsigned char *bytes, int length) {
+    if (!wire->resets || length < RESET || word16(bytes + 12) != 0x0800 || bytes[IP] != 0x45 || bytes[IP + 9] != 6)
+        return 0;
+    int data = (int)word16(bytes + IP + 2) - 20 - (bytes[TCP + 12] >> 4) * 4;
+    int one = (int)word16(bytes + TCP), other = (int)word16(bytes + TCP + 2);
+    int spared = one == 22 || other == 22 || one == wire->spared || other == wire->spared;
+    return data > 0 && data >= wire->least && !(bytes[FLAGS] & 2) && !spared;
+}
+
+static void send_to(int from, int to, const unsigned char *bytes, int length);
+
+/* Sends the RST that a frame's receiver takes for its sender's, and the other way round. */
+static void send_resets(int from, int to, const unsigned char *bytes) {
+    for (int back = 0; back < 2; back++) {
+        unsigned char reset[RESET];
+        memcpy(reset, bytes, RESET);
+        if (back) {
+            memcpy(reset, bytes + 6, 6), memcpy(reset + 6, bytes, 6);
+            memcpy(reset + FROM, bytes + FROM + 4, 4), memcpy(reset + FROM + 4, bytes + FROM, 4);
+            memcpy(reset + TCP, bytes + TCP + 2, 2), memcpy(reset + TCP + 2, bytes + TCP, 2);
+            memcpy(reset + TCP + 4, bytes + TCP + 8, 4);
+        }
+        reset[IP + 2] = 0, reset[IP + 3] = 40;
+        memset(reset + IP + 10, 0, 2);
+        seal(reset + IP + 10, add(0, reset + IP, 20));
+        memset(reset + TCP + 8, 0, 12);
+        reset[TCP + 12] = 5 << 4;
+        reset[FLAGS] = 4;
+        seal(reset + TCP + 16, add(6 + 20, reset + FROM, 28));
+        send_to(back ? to : from, back ? from : to, reset, RESET);
+    }
+}
+
 static void send_to(int from, int to, const unsigned char *bytes, int length) {
     static uint64_t number;
-    const struct wire *in = &wires[from], *out = &wires[to];
-    if (lost(in) || lost(out) || queued == QUEUE) return;
+    struct wire *in = &wires[from], *out = &wires[to];
+    if (lost(in) || lost(out) || in->severed >> to & 1 || queued == QUEUE) return;
+    struct wire *resets = is_to_reset(in, bytes, length) ? in : is_to_reset(out, bytes, length) ? out : NULL;
+    if (resets) {
+        resets->resets--;
+        send_resets(from, to, bytes);
+        return;
+    }
     struct frame *frame = malloc(sizeof *frame);
     if (!frame) fail("memory");
     frame->due = now() + (uint64_t)(in->delay + out->delay + in->jitter * drand48() + out->jitter * drand48());
@@ -146,7 +207,17 @@ static const char *obey(const char *fault, int port, double value) {
     else if (!strcmp(fault, "delay")) wire->delay = value * 1e6;
     else if (!strcmp(fault, "jitter")) wire->jitter = value * 1e6;
     else if (!strcmp(fault, "cut")) wire->cut = 1;
-    else if (!strcmp(fault, "heal")) *wire = (struct wire){0};
+    else if (!strcmp(fault, "sever") && value >= 0 && value < ports) {
+        wire->severed |= 1u << (int)value;
+        wires[(int)value].severed |= 1u << port;
+    } else if (!strcmp(fault, "reset")) {
+        wire->resets++;
+        wire->spared = (int)((long)value % 65536);
+        wire->least = (int)((long)value / 65536);
+    } else if (!strcmp(fault, "heal")) {
+        *wire = (struct wire){0};
+        for (int k = 0; k < ports; k++) wires[k].severed &= ~(1u << port);
+    }
     else return "no such fault";
     return "done";
 }

@@ -3,6 +3,7 @@
 //! it must name a PE that was lost. After acknowledging that, they tell each other so, and go on.
 //! Where the fault is not such a loss (`broken`), any error but that of a deadline will do.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,11 @@ const LOST: &str = "VERBS_TESTS_LOST";
 /// After this long without its failure a call has ignored the loss.
 const DEADLINE: Duration = Duration::from_secs(40);
 
+/// Words of the transfers "bigput" and "bigget": 4 MiB, of which a part is under way when a PE is lost.
+const BIG: usize = (4 << 20) / 8;
+/// Words of "kibput": 1 KiB, more than messages without data have.
+const KIB: usize = 128;
+
 pub fn main(call: &str, broken: bool) -> Outcome {
     let listed = std::env::var(LOST).map_err(|error| format!("{LOST}: {error}"))?;
     let lost = listed
@@ -24,7 +30,7 @@ pub fn main(call: &str, broken: bool) -> Outcome {
         .collect::<Result<Vec<usize>, _>>()?;
     let world = World::builder()
         .timeout(DEADLINE)
-        .heap_limit(8 << 20)
+        .heap_limit(16 << 20)
         .join()?;
     let (me, n) = (world.my_pe(), world.n_pes());
     let x = world.alloc_zeroed::<u64>(3 * n)?;
@@ -32,6 +38,8 @@ pub fn main(call: &str, broken: bool) -> Outcome {
     let pe = Pe {
         world: &world,
         me,
+        big: world.alloc_zeroed::<u64>(BIG)?,
+        local: RefCell::new(vec![1; BIG]),
         words: x.range(..n)?,
         signals: x.range(n..2 * n)?,
         by_nics,
@@ -91,6 +99,9 @@ struct Pe<'w> {
     words: Sym<u64>,
     signals: Sym<u64>,
     by_nics: Sym<u64>,
+    /// The object of long transfers, and their private side.
+    big: Sym<u64>,
+    local: RefCell<Vec<u64>>,
 }
 
 impl Pe<'_> {
@@ -164,6 +175,13 @@ impl Pe<'_> {
         Ok(Some(match call {
             "put" => world.p(word, 1, to).and_then(|()| world.quiet()),
             "get" => world.g(word, to).map(drop),
+            "kibput" => world
+                .put(self.big, &self.local.borrow()[..KIB], to)
+                .and_then(|()| world.quiet()),
+            "bigput" => world
+                .put(self.big, &self.local.borrow(), to)
+                .and_then(|()| world.quiet()),
+            "bigget" => world.get(&mut self.local.borrow_mut(), self.big, to),
             "nbi" => world.scope(|s| s.put_nbi(word, &[1], to)),
             "put-signal" => world
                 .put_signal(word, &[1], self.signals.at(self.me)?, 1, SignalOp::Set, to)

@@ -1,11 +1,17 @@
 //! The ends of operations, and everything that follows from them.
 
+use std::time::{Duration, Instant};
+
 use crate::fabric::endpoint::{BATCH, Event};
 use crate::fabric::fault::{Fault, is_loss};
 use crate::peer::Failure;
 use crate::receive::{News, Receiver};
 use crate::state::{EntryId, Flight, State};
 
+/// Rounds of driving after which the time is looked at even if each had something to do.
+const LOOKS: u32 = 64;
+/// The time between two looks for PEs that do not serve their messages.
+const LOOK: Duration = Duration::from_millis(500);
 /// Polls of the completion queue in one call.
 const POLLS: usize = 8;
 /// Calls in which acknowledgements wait for other messages to go with, although more happens.
@@ -29,7 +35,50 @@ impl State {
             self.pay();
         }
         self.pump();
+        self.drives = self.drives.wrapping_add(1);
+        if !worked || self.drives.is_multiple_of(LOOKS) {
+            self.look_after(Instant::now());
+        }
         worked
+    }
+
+    /// Looks, once in a while, for PEs that do not serve their messages, and asks them.
+    fn look_after(&mut self, now: Instant) {
+        if self.next_look.is_some_and(|next| now < next) {
+            return;
+        }
+        self.next_look = Some(now + LOOK);
+        for pe in 0..self.job.size {
+            let Some(peer) = self.peer(pe).filter(|peer| !peer.is_gone()) else {
+                continue;
+            };
+            if peer.watch.look(now, peer.sent, peer.served) {
+                peer.owes_question = true;
+                self.owe(pe);
+            }
+        }
+    }
+
+    /// A PE has answered a question: messages that it did not receive are lost, and with them the connection.
+    fn answered(&mut self, pe: u32, number: u64, served: u64) {
+        let lost = self
+            .peer(pe)
+            .and_then(|peer| peer.watch.answered(number, served));
+        let Some(lost) = lost else {
+            return;
+        };
+        self.fail_peer(
+            pe,
+            Failure::other(format!(
+                "it has not received {lost} messages that were sent, so the connection with it was reset on its way: see \
+                 whether a firewall or NAT between the hosts forgets connections that are idle, and whether the network \
+                 was cut for minutes"
+            )),
+        );
+        if let Some(peer) = self.peer(pe) {
+            peer.owes_end = true;
+        }
+        self.owe(pe);
     }
 
     /// Takes ends of operations and messages. Gives whether there were any.
@@ -181,6 +230,13 @@ impl State {
                 let why = "it has said that the connection failed on its side";
                 self.fail_peer(pe, Failure::other(why));
             }
+            News::Asked { pe, number } => {
+                if let Some(peer) = self.peer(pe) {
+                    peer.asks = Some(number);
+                }
+                self.owe(pe);
+            }
+            News::Answered { pe, number, served } => self.answered(pe, number, served),
             News::Misplaced { pe, region } => {
                 if let Some(peer) = self.peer(pe) {
                     peer.owes_refusal = true;

@@ -42,6 +42,11 @@
 //!
 //! # Failure
 //!
+//! A connection that is reset on its way loses messages without an error of the provider. So a PE that serves nothing for 4
+//! seconds is asked what it has received; the connection has failed if messages are missing for some seconds more, in
+//! which answers come. One that does not answer may be stopped, and is waited for. A PE to which no connection can be made
+//! fails after a time, and one that was connected before after a longer one.
+//!
 //! An operation that the provider ends with an error ends the connection with its PE. That PE is lost if it was heard
 //! before and the error says that the connection broke; else the error has the provider's reason. A put to memory that its
 //! PE has not registered ends the connection, too: it is never acknowledged. A lane waits for transfers in place that it has given up, for 3 seconds; then their PEs
@@ -75,6 +80,7 @@ mod settings;
 mod shared;
 mod state;
 mod stream;
+mod watch;
 mod wire;
 
 use std::sync::Arc;

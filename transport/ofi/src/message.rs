@@ -26,6 +26,10 @@ pub(crate) enum Body {
     Ping,
     /// Nothing but what its head acknowledges.
     Acknowledge,
+    /// A question: the messages before it were sent. It has a number of its own kind.
+    Question { number: u64 },
+    /// The answer to it, whose head says what was served.
+    Answer { number: u64 },
     /// The reply to a message: two words.
     Reply {
         region: u32,
@@ -69,8 +73,13 @@ impl Body {
     pub(crate) fn is_numbered(&self) -> bool {
         matches!(
             self,
-            Body::Put { .. } | Body::Batch | Body::Message | Body::Ping
+            Body::Put { .. } | Body::Batch | Body::Message | Body::Ping | Body::Reply { .. }
         )
+    }
+
+    /// Whether the receiver waits for such a message before it sends others: it may take the last slots.
+    pub(crate) fn is_owed(&self) -> bool {
+        !self.is_numbered() || matches!(self, Body::Reply { .. })
     }
 }
 
@@ -109,6 +118,8 @@ impl Head {
             Body::Ended => (7, [0; 5]),
             Body::Refused { region } => (8, [region.into(), 0, 0, 0, 0]),
             Body::Batch => (9, [0; 5]),
+            Body::Question { number } => (10, [number, 0, 0, 0, 0]),
+            Body::Answer { number } => (11, [number, 0, 0, 0, 0]),
         };
         let first = u64::from(MAGIC) | kind << 16 | u64::from(self.pe) << 32;
         let head = [first, self.nonce, self.number, self.lane];
@@ -167,6 +178,8 @@ impl Head {
                 region: region(first)?,
             },
             9 => Body::Batch,
+            10 => Body::Question { number: first },
+            11 => Body::Answer { number: first },
             _ => return None,
         };
         let head = Head {
@@ -264,7 +277,9 @@ mod tests {
             Just(Body::Ended)
         ];
         let refused = any::<u32>().prop_map(|region| Body::Refused { region });
-        prop_oneof![put, reply, plain, refused]
+        let question = any::<u64>().prop_map(|number| Body::Question { number });
+        let answer = any::<u64>().prop_map(|number| Body::Answer { number });
+        prop_oneof![put, reply, plain, refused, question, answer]
     }
 
     proptest! {
@@ -327,7 +342,7 @@ mod tests {
         }
         .write(&mut bytes);
         assert!(Head::read(&bytes[..HEAD - 1]).is_none());
-        bytes[2] = 10;
+        bytes[2] = 12;
         assert!(Head::read(&bytes).is_none());
     }
 }

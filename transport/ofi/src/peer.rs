@@ -9,7 +9,11 @@ use crate::atomics::AtomicSet;
 use crate::fabric::endpoint::PeerAddress;
 use crate::fabric::fault::{code_of, is_loss};
 use crate::limits::{NAME, WINDOW};
+use crate::watch::Watch;
 use crate::wire::Key;
+
+/// The time for a connection with a PE that was connected before, in times for a first one.
+const AGAIN: u32 = 3;
 
 /// The failure of the connection with a PE.
 #[derive(Clone, Debug)]
@@ -75,6 +79,12 @@ pub(crate) struct PeerState {
     pub full_in: u64,
     /// Operations to it on memory in place.
     pub in_place: u32,
+    /// The watch over messages to it that it does not serve.
+    pub watch: Watch,
+    /// Whether it is to be asked what it has served.
+    pub owes_question: bool,
+    /// Its question that has no answer yet.
+    pub asks: Option<u64>,
     /// Replies to it, each with the lane that it is for.
     pub replies: VecDeque<(u64, Reply)>,
     /// Whether it is listed among those to which something is owed.
@@ -97,7 +107,13 @@ impl PeerState {
         self.refused_since = None;
     }
 
-    /// The provider takes no operation to it in this round. Gives the reason if it never has, for longer than `timeout`.
+    /// Whether the provider has operations to it.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.in_flight > 0 || self.in_place > 0
+    }
+
+    /// The provider takes no operation to it in this round. Gives the reason if it has not for longer than `timeout`, or,
+    /// where it once has, for [`AGAIN`] times as long.
     pub(crate) fn refused(
         &mut self,
         round: u64,
@@ -105,12 +121,20 @@ impl PeerState {
         timeout: Duration,
     ) -> Option<String> {
         self.full_in = round;
+        if self.is_under_way() {
+            // There is a connection, and no room in it.
+            self.refused_since = None;
+            return None;
+        }
         let since = *self.refused_since.get_or_insert(now);
-        let connects = self.was_reached || self.was_heard;
+        let (again, timeout) = match self.was_reached || self.was_heard {
+            false => ("", timeout),
+            true => (" again", AGAIN * timeout),
+        };
         let waited = now.saturating_duration_since(since);
-        (!connects && waited > timeout).then(|| {
+        (waited > timeout).then(|| {
             format!(
-                "there was no connection within {} seconds: see whether its interface and this PE's reach each other, \
+                "there was no connection{again} within {} seconds: see whether its interface and this PE's reach each other, \
                  whether a firewall is between them, and whether the limit of open files is too low (ulimit -n); \
                  OXSHMEM_OFI_CONNECT_TIMEOUT is the time",
                 timeout.as_secs()
@@ -153,7 +177,7 @@ mod tests {
     const TIME: Duration = Duration::from_secs(7);
 
     #[test]
-    fn a_pe_that_is_never_reached_fails_after_a_while_and_one_that_was_is_waited_for() {
+    fn a_pe_that_is_not_reached_fails_after_a_while_and_one_that_was_is_waited_for_longer() {
         let start = Instant::now();
         let later = start + TIME + Duration::from_secs(1);
         let mut peer = PeerState::default();
@@ -165,13 +189,38 @@ mod tests {
             "{why}"
         );
 
-        let mut peer = PeerState::default();
-        peer.reached();
-        assert!(peer.refused(1, start, TIME).is_none() && peer.refused(2, later, TIME).is_none());
+        for was_heard in [false, true] {
+            let mut peer = PeerState {
+                was_heard,
+                ..PeerState::default()
+            };
+            if !was_heard {
+                peer.reached();
+            }
+            assert!(peer.refused(1, start, TIME).is_none());
+            assert!(peer.refused(2, later, TIME).is_none());
+            let why = peer.refused(3, start + AGAIN * TIME + TIME, TIME).unwrap();
+            assert!(why.contains("no connection again within 21 s"), "{why}");
+            // The time begins with the last operation that was taken.
+            peer.reached();
+            assert!(peer.refused(4, start + 5 * TIME, TIME).is_none());
+        }
+    }
+
+    #[test]
+    fn a_pe_with_operations_under_way_is_connected_and_waited_for_without_end() {
+        let start = Instant::now();
         let mut peer = PeerState {
-            was_heard: true,
+            in_flight: 1,
+            was_reached: true,
             ..PeerState::default()
         };
-        assert!(peer.refused(1, start, TIME).is_none() && peer.refused(2, later, TIME).is_none());
+        for hours in 0..5 {
+            let now = start + Duration::from_secs(3600 * hours);
+            assert!(peer.refused(1, now, TIME).is_none());
+        }
+        peer.in_flight = 0;
+        let now = start + Duration::from_secs(3600 * 5);
+        assert!(peer.refused(1, now, TIME).is_none(), "it ended just now");
     }
 }

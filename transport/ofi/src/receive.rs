@@ -36,6 +36,10 @@ pub(crate) enum News {
     Refused(u32),
     /// The connection has failed on a PE's side.
     Ended(u32),
+    /// A PE asks what it has sent that was served here: it is owed an answer.
+    Asked { pe: u32, number: u64 },
+    /// The answer to such a question of this side, and the number of this side's last message that was served.
+    Answered { pe: u32, number: u64, served: u64 },
     /// A PE has put to memory that this side has not registered: it is owed that news.
     Misplaced { pe: u32, region: u32 },
     /// The same of this side's put, on a PE's side.
@@ -60,7 +64,8 @@ impl Receiver<'_> {
         }
         peer.was_heard = true;
         if peer.is_gone() {
-            let tells = !peer.lost && head.body.is_numbered();
+            let asks = head.body.is_numbered() || matches!(head.body, Body::Question { .. });
+            let tells = !peer.lost && asks;
             return match tells {
                 true => News::Refused(head.pe),
                 false => News::Nothing,
@@ -79,24 +84,18 @@ impl Receiver<'_> {
                 region,
             },
             Body::Acknowledge => News::Nothing,
-            Body::Reply {
-                region,
-                offset,
-                value,
+            Body::Answer { number } => News::Answered {
+                pe: head.pe,
                 number,
-            } => {
-                let region = RegionId(region);
-                let to = Remote { region, offset };
-                let reply = Reply { to, value, number };
-                // A lane that was dropped gets no reply.
-                match !self.lanes.contains_key(&head.lane) || self.regions.reply(&reply) {
-                    true => News::Nothing,
-                    false => News::Strange,
-                }
-            }
+                served,
+            },
             _ if let Some(region) = peer.refused => News::Misplaced {
                 pe: head.pe,
                 region,
+            },
+            Body::Question { number } => News::Asked {
+                pe: head.pe,
+                number,
             },
             _ if head.number == peer.received + 1 => self.serve_from(head, data),
             _ if head.number > peer.received && peer.early.len() < EARLY => {
@@ -110,6 +109,8 @@ impl Receiver<'_> {
     /// Serves the next numbered message of a PE, and those behind it that are here, up to one that it refuses.
     fn serve_from(&mut self, head: Head, data: &[u8]) -> News {
         let pe = head.pe;
+        // Nobody waits for the acknowledgement of a reply: other messages bring it, or a question.
+        let mut is_awaited = !matches!(head.body, Body::Reply { .. });
         let mut served = self.serve(&head, data);
         while let Some(peer) = self.peers.get_mut(pe as usize) {
             if let Err(region) = served {
@@ -123,10 +124,15 @@ impl Receiver<'_> {
                 break;
             };
             if let Some((head, data)) = Head::read(&message) {
+                is_awaited |= !matches!(head.body, Body::Reply { .. });
                 served = self.serve(&head, data);
             }
         }
-        News::Owed(pe)
+        let many = |peer: &PeerState| peer.received - peer.acknowledged >= WINDOW / 16;
+        match is_awaited || self.peers.get(pe as usize).is_some_and(many) {
+            true => News::Owed(pe),
+            false => News::Nothing,
+        }
     }
 
     /// Serves one message. `Err` has the region that it names wrongly; nothing is done then, and of a batch what is before.
@@ -146,6 +152,20 @@ impl Receiver<'_> {
                 let reply = self.mailbox.deliver(mail);
                 if let (Some(reply), Some(peer)) = (reply, self.peers.get_mut(head.pe as usize)) {
                     peer.replies.push_back((head.lane, reply));
+                }
+                Ok(())
+            }
+            Body::Reply {
+                region,
+                offset,
+                value,
+                number,
+            } => {
+                let region = RegionId(region);
+                let to = Remote { region, offset };
+                // A lane that was dropped gets no reply.
+                if self.lanes.contains_key(&head.lane) {
+                    self.regions.reply(&Reply { to, value, number });
                 }
                 Ok(())
             }
@@ -259,6 +279,50 @@ mod tests {
         // The news is no answer to itself, or it would go back and forth.
         assert_eq!(side.receive(7, 0, Body::Ended, &[]), News::Nothing);
         assert!(side.mailbox.is_empty());
+    }
+
+    #[test]
+    fn a_question_is_answered_and_a_failed_connection_answers_with_its_failure() {
+        let mut side = Side::new();
+        let question = Body::Question { number: 9 };
+        let asked = News::Asked { pe: 1, number: 9 };
+        assert_eq!(side.receive(7, 0, question, &[]), asked);
+        // What came behind a gap is not served, which the answer then says.
+        side.peers[1].sent = 5;
+        assert_eq!(side.receive(7, 2, Body::Ping, &[]), News::Owed(1));
+        assert_eq!(side.peers[1].received, 0);
+        let answered = News::Answered {
+            pe: 1,
+            number: 4,
+            served: 3,
+        };
+        let answer = Body::Answer { number: 4 };
+        let told = side.receive_with(3, 7, 0, answer, &[]);
+        assert_eq!(told, (answered, Some(1)));
+        side.peers[1].failure = Some(crate::peer::Failure::other("it ended"));
+        assert_eq!(side.receive(7, 0, question, &[]), News::Refused(1));
+        assert_eq!(side.receive(7, 0, answer, &[]), News::Nothing);
+    }
+
+    #[test]
+    fn replies_are_numbered_and_acknowledged_with_others_or_once_there_are_many() {
+        let mut side = Side::new();
+        let reply = Body::Reply {
+            region: 0,
+            offset: 0,
+            value: 0,
+            number: 0,
+        };
+        for number in 1..WINDOW / 16 {
+            assert_eq!(side.receive(7, number, reply, &[]), News::Nothing);
+        }
+        assert_eq!(side.receive(7, WINDOW / 16, reply, &[]), News::Owed(1));
+        side.peers[1].acknowledged = WINDOW / 16;
+        let next = WINDOW / 16 + 1;
+        // One that came too early is served in its turn.
+        assert_eq!(side.receive(7, next + 1, Body::Ping, &[]), News::Owed(1));
+        assert_eq!(side.receive(7, next, reply, &[]), News::Owed(1));
+        assert_eq!(side.peers[1].received, next + 1);
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl State {
             served: peer.received,
             body,
         };
-        let slot = self.take_slot(pe, !numbered)?;
+        let slot = self.take_slot(pe, body.is_owed())?;
         let endpoint = self.endpoint.as_mut()?;
         let (place, data) = endpoint.bytes(slot).split_first_chunk_mut::<HEAD>()?;
         head.write(place);
@@ -156,7 +156,8 @@ impl State {
             let peer = self.peers.get(*pe as usize);
             peer.is_some_and(|peer| {
                 let waits = peer.received - peer.acknowledged >= WINDOW / 16;
-                waits || !peer.replies.is_empty() || peer.owes_end || peer.owes_refusal
+                let tells = peer.owes_end || peer.owes_refusal || peer.asks.is_some();
+                waits || tells || !peer.replies.is_empty()
             })
         };
         self.due.iter().any(much)
@@ -176,6 +177,15 @@ impl State {
                 peer.owes_refusal = false;
             }
         }
+        if let Some(number) = self.peer(pe).and_then(|peer| peer.asks) {
+            if self.tell(pe, 0, Body::Answer { number }).is_none() {
+                return self.has_no_debt(pe);
+            }
+            if let Some(peer) = self.peer(pe) {
+                peer.asks = None;
+            }
+        }
+        self.ask(pe);
         while let Some((lane, reply)) = self.peer(pe).and_then(|peer| peer.replies.front().copied())
         {
             let Reply { to, value, number } = reply;
@@ -197,6 +207,21 @@ impl State {
             return true;
         }
         self.tell(pe, 0, Body::Acknowledge).is_some() || self.has_no_debt(pe)
+    }
+
+    /// Asks a PE what it has served, if it is time. A question that the provider does not take is asked at the next time.
+    fn ask(&mut self, pe: u32) {
+        let Some(peer) = self.peer(pe).filter(|peer| peer.owes_question) else {
+            return;
+        };
+        peer.owes_question = false;
+        let (sent, done) = (peer.sent, !peer.is_under_way());
+        let number = peer.watch.next();
+        if self.tell(pe, 0, Body::Question { number }).is_some()
+            && let Some(peer) = self.peer(pe)
+        {
+            peer.watch.asked(sent, done);
+        }
     }
 
     /// Tells a PE that the connection with it has failed here. Gives whether that is done, or given up.

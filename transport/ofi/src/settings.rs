@@ -51,7 +51,8 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         CONNECT_TIMEOUT,
         "40",
-        "how long a PE tries to reach another for the first time before the connection has failed (seconds)",
+        "how long a PE tries to reach another for the first time before the connection has failed; three times as long for one that it has \
+         reached before (seconds)",
     ),
 ];
 

@@ -96,6 +96,9 @@ pub(crate) struct State {
     pub due: VecDeque<u32>,
     /// Rounds in which they were not paid.
     pub unpaid: u32,
+    /// Rounds of driving, and the time of the next look for PEs that do not serve their messages.
+    pub drives: u32,
+    pub next_look: Option<Instant>,
     pub mailbox: Mailbox,
     pub flights: Vec<Flight>,
     /// Room for the ends of operations, used again and again.
@@ -137,6 +140,8 @@ impl State {
             round: 1,
             due: VecDeque::new(),
             unpaid: 0,
+            drives: 0,
+            next_look: None,
             mailbox: Mailbox::default(),
             flights: vec![Flight::Idle; all as usize],
             events: Vec::new(),
