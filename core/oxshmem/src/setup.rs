@@ -158,15 +158,16 @@ pub(crate) fn join(
     let maps_its_host = maps_all(&config, announced.hosts.with(me), &peers.routes);
     let is_ordered = config.model == MemoryModel::Ordered;
     let senders = message_senders(&peers.routes.paths, &rails, me, is_ordered);
+    let passed_over = passed_over::warning(&announced.cards, &announced.hosts, &peers.routes, me);
     let found = Found {
         messages: !senders.is_empty(),
         pinned: lanes.are_pinned,
         maps_its_host,
+        passes_rdma_over: passed_over.is_some(),
     };
     let agreed = agree_on_routes(bootstrap.as_ref(), &peers.routes, found)?;
-    if me == 0
-        && let Some(warning) =
-            passed_over::warning(&announced.cards, &announced.hosts, &peers.routes, me)
+    if agreed.passes_rdma_over == Some(me)
+        && let Some(warning) = passed_over
     {
         report::warn(&warning);
     }

@@ -13,9 +13,23 @@ pub(super) fn warning(
     routes: &Routes,
     me: usize,
 ) -> Option<String> {
+    if cards.iter().all(|card| card.rdma.is_empty()) {
+        return None;
+    }
     let near = hosts.with(me);
     let others = (0..cards.len()).filter(|pe| near.binary_search(pe).is_err());
+    // A path has one device here, which decides: one PE of each path is enough.
+    let mut seen = Vec::new();
+    let mut is_new = |pe: &usize| {
+        let path = routes.paths.get(*pe).map(|paths| paths.host);
+        let is_new = !seen.contains(&path);
+        if is_new {
+            seen.push(path);
+        }
+        is_new
+    };
     others
+        .filter(|pe| is_new(pe))
         .filter_map(|pe| Some((pe, routes.get(pe)?)))
         .find_map(|(pe, route)| of_route(cards, pe, &route))
 }

@@ -30,6 +30,8 @@ struct RouteSummary {
     staged: bool,
     /// Whether it loads and stores the memory of all PEs of its host.
     maps_its_host: bool,
+    /// Whether it joins a host without RDMA, though there are RDMA devices.
+    passes_rdma_over: bool,
 }
 
 /// Properties of this PE's routes that its rails and settings decide, too.
@@ -41,6 +43,8 @@ pub(super) struct Found {
     pub pinned: bool,
     /// Whether it loads and stores the memory of all PEs of its host.
     pub maps_its_host: bool,
+    /// Whether it joins a host without RDMA, though there are RDMA devices.
+    pub passes_rdma_over: bool,
 }
 
 /// Properties of all PEs' routes, the same on every PE.
@@ -58,6 +62,8 @@ pub(super) struct RouteAgreement {
     pub staged: bool,
     /// By PE, whether it loads and stores the memory of all PEs of its host.
     pub maps_its_host: Vec<bool>,
+    /// The first PE that joins a host without RDMA, though there are RDMA devices: it says so for all.
+    pub passes_rdma_over: Option<usize>,
 }
 
 impl RouteSummary {
@@ -80,11 +86,31 @@ impl RouteSummary {
             pinned: found.pinned,
             staged,
             maps_its_host: found.maps_its_host,
+            passes_rdma_over: found.passes_rdma_over,
         }
     }
 }
 
 impl RouteAgreement {
+    /// The agreement of all PEs' summaries.
+    fn of(all: Vec<RouteSummary>) -> Result<Self> {
+        let mut agreed = RouteAgreement {
+            visibility: Visibility::Global,
+            nics: true,
+            no_nics: String::new(),
+            messages: false,
+            pinned: false,
+            staged: false,
+            maps_its_host: Vec::with_capacity(all.len()),
+            passes_rdma_over: None,
+        };
+        let nic = all.first().and_then(|first| first.nic.clone());
+        for (from, theirs) in all.into_iter().enumerate() {
+            agreed.add(from, theirs, nic.as_deref())?;
+        }
+        Ok(agreed)
+    }
+
     /// Adds the summary of the PE `from`. `nic` is the transport of PE 0's NIC.
     fn add(&mut self, from: usize, theirs: RouteSummary, nic: Option<&str>) -> Result<()> {
         if let Some((pe, why)) = theirs.unreachable {
@@ -109,6 +135,9 @@ impl RouteAgreement {
         self.pinned |= theirs.pinned;
         self.staged |= theirs.staged;
         self.maps_its_host.push(theirs.maps_its_host);
+        if theirs.passes_rdma_over {
+            self.passes_rdma_over.get_or_insert(from);
+        }
         Ok(())
     }
 
@@ -139,18 +168,35 @@ pub(super) fn agree_on_routes(
 ) -> Result<RouteAgreement> {
     let mine = RouteSummary::new(routes, bootstrap.rank(), found);
     let all: Vec<RouteSummary> = exchange(bootstrap, &mine)?;
-    let mut agreed = RouteAgreement {
-        visibility: Visibility::Global,
-        nics: true,
-        no_nics: String::new(),
-        messages: false,
-        pinned: false,
-        staged: false,
-        maps_its_host: Vec::with_capacity(all.len()),
-    };
-    let nic = all.first().and_then(|first| first.nic.clone());
-    for (from, theirs) in all.into_iter().enumerate() {
-        agreed.add(from, theirs, nic.as_deref())?;
+    RouteAgreement::of(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(passes_rdma_over: bool) -> RouteSummary {
+        RouteSummary {
+            all_mapped: false,
+            unreachable: None,
+            no_nic: None,
+            nic: None,
+            messages: true,
+            pinned: false,
+            staged: false,
+            maps_its_host: true,
+            passes_rdma_over,
+        }
     }
-    Ok(agreed)
+
+    #[test]
+    fn the_first_pe_that_passes_rdma_over_says_so_for_all() {
+        let said = |all: &[bool]| {
+            let all = all.iter().map(|passes| summary(*passes)).collect();
+            RouteAgreement::of(all).unwrap().passes_rdma_over
+        };
+        assert_eq!(said(&[false, false]), None);
+        assert_eq!(said(&[false, false, true, true]), Some(2));
+        assert_eq!(said(&[true, false, true]), Some(0));
+    }
 }
