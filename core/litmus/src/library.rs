@@ -43,6 +43,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "mp+fence",
     "mp+fence+gets",
     "mp+fence+gets+fence",
+    "mp+fence+puts",
     "mp+fence+test",
     "mp+fence+words",
     "mp+quiet",

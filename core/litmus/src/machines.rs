@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxshmem::{Builder, World};
 use oxshmem_transport::{Completion, GpuFlush, Guarantees, Transport};
-use oxshmem_weak::{Scheduler, Settings, Simulator, Weak};
+use oxshmem_weak::{Fenced, Scheduler, Settings, Simulator, Weak};
 
 use crate::directed::Machine;
 use crate::program::MemoryModel;
@@ -64,6 +64,12 @@ pub fn reordering(pes: usize, model: MemoryModel) -> Machine {
 /// Loopback's memory, reached by lanes as of NICs whose writes pass each other on the bus, but for those after a fence.
 #[must_use]
 pub fn fencing(pes: usize, model: MemoryModel) -> Machine {
+    fencing_only(pes, model, Fenced::All)
+}
+
+/// The same, where the lane keeps only these puts behind those before a fence.
+#[must_use]
+pub fn fencing_only(pes: usize, model: MemoryModel, fenced: Fenced) -> Machine {
     let guarantees = Guarantees {
         put_fence_put: true,
         put_atomic: true,
@@ -75,6 +81,7 @@ pub fn fencing(pes: usize, model: MemoryModel) -> Machine {
     };
     let settings = Settings {
         guarantees,
+        fenced,
         ..Settings::worst(0)
     };
     lanes(

@@ -7,7 +7,7 @@ use oxshmem::FenceSite;
 use oxshmem_litmus::directed::{Machine, Search, search};
 use oxshmem_litmus::{MemoryModel, Outcome, Program, library, machines, model};
 use oxshmem_transport::SignalSupport;
-use oxshmem_weak::Settings;
+use oxshmem_weak::{Fenced, Settings};
 use two_at_once::two_at_once;
 
 /// The machine whose programs notice that an order is missing; `None` if `paths` shows it.
@@ -156,6 +156,28 @@ fn the_fence_of_a_lane_is_noticed_when_missing_and_only_then() {
         let noticed = notices(omitted, machines::fencing, |_| true);
         println!("{omitted:?}: {noticed:?}");
         assert_eq!(noticed.is_some(), omitted.is_some(), "{noticed:?}");
+    });
+}
+
+/// A lane is told of each fence, and keeps relaxed keys where the core believes that puts take strict ones: all of them, or
+/// from the second put on.
+#[test]
+fn a_lane_that_keeps_relaxed_keys_behind_a_fence_is_noticed() {
+    let ignores: fn(usize, MemoryModel) -> Machine =
+        |pes, model| machines::fencing_only(pes, model, Fenced::None);
+    let keeps_one: fn(usize, MemoryModel) -> Machine =
+        |pes, model| machines::fencing_only(pes, model, Fenced::First);
+    let cases = [
+        (ignores, "mp+fence", true),
+        (ignores, "mp+fence+puts", true),
+        (keeps_one, "mp+fence", false),
+        (keeps_one, "mp+fence+puts", true),
+        (machines::fencing, "mp+fence+puts", false),
+    ];
+    two_at_once(cases.to_vec(), |(make, program, is_noticed)| {
+        let noticed = notices(None, make, |name| name == program);
+        println!("{program}: {noticed:?}");
+        assert_eq!(noticed.is_some(), is_noticed, "{program}: {noticed:?}");
     });
 }
 

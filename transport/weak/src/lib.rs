@@ -10,4 +10,4 @@ pub use choice::{Choices, Environment, Mode, Seeded};
 pub use machine::{Machine, Storage};
 pub use scheduler::{Plan, Scheduler, Trace, Turn, shrink};
 pub use simulator::{Simulator, simulated_gpu_memory};
-pub use weak::{Settings, Weak};
+pub use weak::{Fenced, Settings, Weak};

@@ -49,10 +49,25 @@ pub struct Settings {
     /// Whether the signal of a put-with-signal that is longer than `ordered` waits for its data, as it must: a check of
     /// tests has it go by the queue pair of short operations at once.
     pub signals_wait: bool,
+    /// The puts that wait for those before a fence, where `put_fence_put` is promised: all that follow it, as they must, unless
+    /// a check of tests has it otherwise.
+    pub fenced: Fenced,
     /// These atomics, as far as the wrapped transport has them.
     pub atomics: AtomicTable,
     /// Once it has taken this many operations towards a PE, that one is lost.
     pub lose: Option<(Pe, u64)>,
+}
+
+/// The puts that wait for those before their lane's fence. On a NIC with relaxed ordering these are the puts that take the
+/// key without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fenced {
+    /// All puts behind the fence.
+    All,
+    /// The first one alone: a fault, as later ones pass those before the fence.
+    First,
+    /// None: a fault, as all of them pass those before the fence.
+    None,
 }
 
 /// The guarantees of a reliable connection whose target's device places the data of writes in any order, and holds
@@ -108,6 +123,7 @@ impl Settings {
             depth: Some(8),
             put_signal: SignalSupport::Native(AtomicLevel::Cpu),
             signals_wait: true,
+            fenced: Fenced::All,
             atomics: AtomicTable::uniform(AtomicLevel::Cpu),
             lose: None,
         }

@@ -9,7 +9,7 @@ use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Completion, Device, Domain, Guarantees, Job, Lane, Op, Pe,
     Posted, Result, SignalSupport, Transport, Width, conformance, forward,
 };
-use oxshmem_weak::{Settings, Weak};
+use oxshmem_weak::{Fenced, Settings, Weak};
 
 struct Harness(Weak);
 
@@ -94,6 +94,26 @@ fn a_signal_that_does_not_wait_for_long_data_is_found_out() {
     });
     let fault = fault.expect("a seed that shows it");
     assert!(fault.contains("with 1000 bytes"), "{fault}");
+}
+
+/// Puts that keep relaxed keys where strict ones are believed: all of them, and all but the first behind a fence.
+#[test]
+fn puts_that_pass_those_before_a_fence_are_found_out() {
+    for (fenced, seeds, is_found) in [
+        (Fenced::None, 20, true),
+        (Fenced::First, 20, true),
+        (Fenced::All, 1, false),
+    ] {
+        let mut settings = Settings { fenced, ..WORST };
+        settings.guarantees.put_fence_put = true;
+        let fault = (1..=seeds).find_map(|seed| {
+            let weak = Weak::over(loopback(), Settings { seed, ..settings });
+            let of_order = |name: &str| name == "put_then_fence_then_put_in_order";
+            let report = conformance::run_where(&Harness(weak), of_order);
+            (!report.passed()).then(|| report.to_string())
+        });
+        assert_eq!(fault.is_some(), is_found, "{fenced:?}: {fault:?}");
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{Completion, Counters, Error, Lane, Local, Op, Pe, Result, Status};
 
-use super::Settings;
 use super::pieces::{Piece, pieces, words};
+use super::{Fenced, Settings};
 use crate::choice::{Choices, Mode};
 use crate::machine::Machine;
 
@@ -45,10 +45,18 @@ struct PoolState {
 struct WrappedLane {
     lane: Box<dyn Lane>,
     counters: BTreeMap<Pe, Counters>,
-    /// The number of fences towards each PE.
-    fences: BTreeMap<Pe, u64>,
+    /// The fences towards each PE.
+    fences: BTreeMap<Pe, Fences>,
     /// The error by which it failed.
     failure: Option<Error>,
+}
+
+/// A lane's fences towards a PE.
+#[derive(Clone, Copy, Default)]
+struct Fences {
+    count: u64,
+    /// Whether a put was posted behind the last one.
+    has_put: bool,
 }
 
 struct Pending {
@@ -57,6 +65,8 @@ struct Pending {
     op: Op,
     /// The number of its lane's fences towards the PE before it.
     fences: u64,
+    /// Whether it is the first put behind the last of these.
+    is_first_behind: bool,
     /// The source's copy, if the source may be reused already.
     _copied: Option<Box<[u8]>>,
     pieces: Vec<Piece>,
@@ -215,7 +225,10 @@ impl Pool {
         let counters = wrapped.counters.entry(pe).or_default();
         counters.posted += 1;
         counters.completed += u64::from(early);
-        let fences = wrapped.fences.get(&pe).copied().unwrap_or_default();
+        let fences = wrapped.fences.entry(pe).or_default();
+        let is_put = matches!(Class::of(&op), Class::Put);
+        let is_first_behind = is_put && !std::mem::replace(&mut fences.has_put, true);
+        let fences = fences.count;
         state.pending.push(Pending {
             lane,
             pe,
@@ -225,6 +238,7 @@ impl Pool {
             ),
             op,
             fences,
+            is_first_behind,
             _copied: copied,
             counted: early,
             age: 0,
@@ -241,7 +255,9 @@ impl Pool {
     /// A fence of a lane towards a PE.
     pub(super) fn fence(&self, lane: u64, pe: Pe) {
         if let Some(wrapped) = self.lock().lanes.get_mut(&lane) {
-            *wrapped.fences.entry(pe).or_default() += 1;
+            let fences = wrapped.fences.entry(pe).or_default();
+            fences.count += 1;
+            fences.has_put = false;
         }
     }
 
@@ -430,7 +446,12 @@ impl Pending {
             (_, Class::Flush) => true,
             (Class::Flush, _) => false,
             (Class::Put, Class::Put) => {
-                let fenced = self.lane == earlier.lane && earlier.fences < self.fences;
+                let behind = self.lane == earlier.lane && earlier.fences < self.fences;
+                let fenced = match settings.fenced {
+                    Fenced::All => behind,
+                    Fenced::First => behind && self.is_first_behind,
+                    Fenced::None => false,
+                };
                 promised.put_put || promised.put_fence_put && fenced
             }
             (Class::Put, Class::Atomic { .. }) => promised.put_atomic,
