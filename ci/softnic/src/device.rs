@@ -85,7 +85,11 @@ impl Port {
     pub(crate) fn takes(&self, ethernet: bool, route: &Route) -> bool {
         let addressed = match route.lid {
             Some(lid) => lid == self.lid,
-            None => self.gids.iter().flatten().any(|gid| gid.raw == route.gid),
+            None => {
+                let version = route.version.into();
+                let mut gids = self.gids.iter().flatten();
+                gids.any(|gid| gid.raw == route.gid && gid.kind == version)
+            }
         };
         self.up && ethernet == route.ethernet && self.subnet == route.subnet && addressed
     }

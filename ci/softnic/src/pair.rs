@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::abi::sys::{ibv_qp_attr, ibv_qp_cap, ibv_qp_state, ibv_wc_status};
 use crate::completion::Queue;
-use crate::device::{Device, same_partition};
+use crate::device::{Device, Port, same_partition};
 use crate::events::Given;
 use crate::keys::Owner;
 use crate::receive_queue::{Buffer, ReceiveQueue};
@@ -176,8 +176,21 @@ impl Pair {
         self.receives()
             && packet.from == self.attr.dest_qp_num
             && packet.route.first == self.attr.rq_psn
+            && self
+                .version(port)
+                .is_none_or(|own| own == packet.route.version)
             && port.takes(device.ethernet(), &packet.route)
             && same_partition(ours, packet.route.partition)
+    }
+
+    /// The version of RoCE of its own identifier: 0 on InfiniBand, none if its address is gone.
+    fn version(&self, port: &Port) -> Option<u8> {
+        let address = &self.attr.ah_attr;
+        if address.is_global == 0 {
+            return Some(0);
+        }
+        let gid = port.gids.get(usize::from(address.grh.sgid_index))?;
+        gid.map(|gid| gid.kind as u8)
     }
 
     /// A packet for its peer. `None`: the port's link is down, or its address gone, so nothing leaves.
@@ -190,14 +203,8 @@ impl Pair {
     ) -> Option<Packet> {
         let port = device.port(self.attr.port_num).filter(|port| port.up)?;
         let address = &self.attr.ah_attr;
-        let global = address.is_global != 0;
-        if global {
-            // The source address must be there still.
-            port.gids
-                .get(usize::from(address.grh.sgid_index))
-                .copied()
-                .flatten()?;
-        }
+        // The source address must be there still.
+        let version = self.version(port)?;
         // SAFETY: all views of the union are 16 bytes of which all values are valid.
         let gid = unsafe { address.grh.dgid.raw };
         let route = Route {
@@ -205,6 +212,7 @@ impl Pair {
             subnet: port.subnet,
             lid: (!device.ethernet()).then_some(address.dlid),
             gid,
+            version,
             partition: *port.pkeys.get(usize::from(self.attr.pkey_index))?,
             first: self.attr.sq_psn,
             mtu: self.attr.path_mtu as u8,

@@ -8,6 +8,8 @@ pub(crate) struct Route {
     /// The receiver's LID, where packets carry no global route.
     pub(crate) lid: Option<u16>,
     pub(crate) gid: [u8; 16],
+    /// The version of RoCE, which is that of the sender's own identifier: 1 or 2; 0 on InfiniBand.
+    pub(crate) version: u8,
     pub(crate) partition: u16,
     /// The sequence number with which the sender began.
     pub(crate) first: u32,
@@ -151,6 +153,7 @@ impl Packet {
             (self.route.partition.into(), 2),
             (self.route.first.into(), 4),
             (self.route.mtu.into(), 1),
+            (self.route.version.into(), 1),
         ] {
             out.number(value, bytes);
         }
@@ -204,7 +207,7 @@ impl Packet {
         let (ethernet, subnet) = (from.number(1)? != 0, from.number(4)? as u32);
         let (has_lid, lid) = (from.number(1)? != 0, from.number(2)? as u16);
         let (partition, first) = (from.number(2)? as u16, from.number(4)? as u32);
-        let mtu = from.number(1)? as u8;
+        let (mtu, version) = (from.number(1)? as u8, from.number(1)? as u8);
         let (gid, rest) = from.0.split_first_chunk::<16>()?;
         let gid = *gid;
         from.0 = rest;
@@ -213,6 +216,7 @@ impl Packet {
             subnet,
             lid: has_lid.then_some(lid),
             gid,
+            version,
             partition,
             first,
             mtu,
@@ -288,6 +292,7 @@ mod tests {
                     subnet: 2,
                     lid: Some(9),
                     gid: [7; 16],
+                    version: 2,
                     partition: 0x8001,
                     first: 0xabc,
                     mtu: 5,
@@ -296,7 +301,7 @@ mod tests {
             };
             let bytes = packet.to_bytes();
             assert_eq!(Packet::from_bytes(&bytes).unwrap(), packet);
-            assert!(Packet::from_bytes(&bytes[..55]).is_none());
+            assert!(Packet::from_bytes(&bytes[..56]).is_none());
         }
     }
 }

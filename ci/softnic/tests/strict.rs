@@ -280,3 +280,27 @@ fn a_channel_wakes_for_solicited_completions_only_if_so_asked() {
         other.succeed(1);
     }
 }
+
+/// A table has each address twice, once for each version of RoCE.
+#[test]
+fn ends_of_two_versions_of_roce_do_not_hear_each_other() {
+    let ends = || ["rxe0", "rxe1"].map(|name| End::new(here(), name, SHAPE));
+    let (first_version, second_version) = (2, 3);
+    for (versions, is_heard) in [
+        ([first_version, second_version], false),
+        ([second_version, first_version], false),
+        ([second_version, second_version], true),
+        ([first_version, first_version], true),
+    ] {
+        let [one, other] = ends();
+        one.connect_from(versions[0], &other, 10, 3, 3);
+        other.connect_from(versions[1], &one, 10, 3, 3);
+        one.post(&[request(WRITE, &other, 0, 8)]);
+        match is_heard {
+            true => {
+                one.succeed(1);
+            }
+            false => one.fail(1, ibv_wc_status::IBV_WC_RETRY_EXC_ERR),
+        }
+    }
+}

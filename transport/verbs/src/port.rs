@@ -184,15 +184,7 @@ impl Port {
     /// The index that one of this side's identifiers has now: that which it is `known` by, if it still does.
     pub(crate) fn index_of(&self, wanted: Gid, known: &[(u8, Gid)]) -> Result<Option<u8>> {
         let table = self.context.gids(self.number)?;
-        let usable = table.iter().filter(|(_, v2, gid)| {
-            let usable = *v2 || !self.attributes.ethernet;
-            usable && *gid == wanted
-        });
-        let indices: Vec<u8> = usable
-            .filter_map(|(index, ..)| u8::try_from(*index).ok())
-            .collect();
-        let same = |index: &&u8| known.contains(&(**index, wanted));
-        Ok(indices.iter().find(same).or(indices.first()).copied())
+        Ok(index_among(&table, self.attributes.ethernet, wanted, known))
     }
 
     pub(crate) fn name(&self) -> String {
@@ -362,6 +354,24 @@ fn candidates(
         }
     }
     Ok(found)
+}
+
+/// The index of an identifier in a table: that which it is `known` by, if it still is there; on RoCE of version 2 alone.
+fn index_among(
+    table: &[(u32, bool, Gid)],
+    ethernet: bool,
+    wanted: Gid,
+    known: &[(u8, Gid)],
+) -> Option<u8> {
+    let usable = table.iter().filter(|(_, v2, gid)| {
+        let usable = *v2 || !ethernet;
+        usable && *gid == wanted
+    });
+    let indices: Vec<u8> = usable
+        .filter_map(|(index, ..)| u8::try_from(*index).ok())
+        .collect();
+    let same = |index: &&u8| known.contains(&(**index, wanted));
+    indices.iter().find(same).or(indices.first()).copied()
 }
 
 /// The bit of a partition key that says that its holder is a full member. Of two members at least

@@ -261,11 +261,23 @@ impl End {
 
     /// Connects with a peer's queue pair; `timeout` and `retries` as verbs number them.
     pub fn connect(&self, to: &End, timeout: u8, retries: u8, receiver_retries: u8) {
+        let (index, _, _) = self.address();
+        self.connect_from(index, to, timeout, retries, receiver_retries);
+    }
+
+    /// The same from the address at this index of the table.
+    pub fn connect_from(
+        &self,
+        index: u8,
+        to: &End,
+        timeout: u8,
+        retries: u8,
+        receiver_retries: u8,
+    ) {
         let init = |attr: &mut ibv_qp_attr| {
             (attr.qp_state, attr.port_num, attr.qp_access_flags) =
                 (ibv_qp_state::IBV_QPS_INIT, 1, 14);
         };
-        let (index, _, _) = self.address();
         let (_, gid, lid) = to.address();
         let receive = |attr: &mut ibv_qp_attr| {
             (attr.qp_state, attr.path_mtu) = (ibv_qp_state::IBV_QPS_RTR, 3);

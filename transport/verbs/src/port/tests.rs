@@ -159,6 +159,29 @@ fn a_forced_gid_is_the_only_one_and_a_wrong_one_is_told_with_the_usable() {
 }
 
 #[test]
+fn an_identifier_is_found_in_a_table_by_its_value_and_at_its_known_index_if_it_is_there() {
+    let ours = v4(10, 0, 0, 1);
+    let table = [
+        (0, true, link_local(1)),
+        (2, false, ours),
+        (4, true, ours),
+        (6, true, ours),
+    ];
+    let find = |ethernet, known: &[(u8, Gid)]| index_among(&table, ethernet, ours, known);
+    assert_eq!(find(true, &[(6, ours)]), Some(6));
+    for moved in [(3, ours), (6, link_local(1)), (2, ours)] {
+        assert_eq!(find(true, &[moved]), Some(4), "{moved:?}");
+    }
+    assert_eq!(
+        find(false, &[]),
+        Some(2),
+        "on InfiniBand there is no version"
+    );
+    let gone = index_among(&table, true, v4(10, 0, 0, 9), &[(4, ours)]);
+    assert_eq!(gone, None);
+}
+
+#[test]
 fn a_port_is_described_with_its_identifiers_and_their_type() {
     let first = (3, v4(10, 0, 0, 1));
     let told = |gids: &[(u8, Gid)], ethernet| identifiers(gids, ethernet, 7);
@@ -187,6 +210,19 @@ fn the_pair_in_one_subnet_is_taken() {
     );
     let found = path(&here, &there, false).unwrap();
     assert_eq!(found.route, Some((v4(192, 168, 3, 1), v4(192, 168, 3, 2))));
+}
+
+#[test]
+fn ipv4_is_taken_before_addresses_that_have_more_in_common() {
+    let here = address(true, &[global_v6(1), v4(10, 0, 0, 1), link_local(1)]);
+    let there = address(true, &[link_local(2), global_v6(2), v4(10, 0, 9, 2)]);
+    let found = path(&here, &there, false).unwrap();
+    assert_eq!(found.route, Some((v4(10, 0, 0, 1), v4(10, 0, 9, 2))));
+    // All links have the prefix of link-local addresses.
+    let here = address(true, &[link_local(1), global_v6(1)]);
+    let there = address(true, &[link_local(2), global_v6(0x82)]);
+    let found = path(&here, &there, false).unwrap();
+    assert_eq!(found.route, Some((global_v6(1), global_v6(0x82))));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=4*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
-//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --test-threads 1
+//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --skip roce:: --test-threads 1
 //! ```
 
 #![cfg(feature = "rdma")]
