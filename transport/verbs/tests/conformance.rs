@@ -13,10 +13,11 @@
     reason = "tests"
 )]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_transport::conformance::{self, Harness};
-use oxshmem_transport::{Device, Pe, Transport};
+use oxshmem_transport::{Device, Domain, Error, Job, Lane, Op, Pe, Posted, Transport, forward};
 use oxshmem_verbs::{Choice, Rails, Settings, Verbs};
 
 #[derive(Debug)]
@@ -153,4 +154,91 @@ fn over_several_short_queue_pairs_of_two_nics_it_conforms() {
         ..Settings::default()
     };
     conforms(settings, 2);
+}
+
+/// Verbs that keeps relaxed keys behind a fence, where its promise is that puts take the strict ones.
+#[derive(Debug)]
+struct RelaxedForEver(Verbs);
+
+// SAFETY: its parts are those of verbs, unchanged. A fence that is left out touches no memory.
+unsafe impl Transport for RelaxedForEver {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn probe(&self) -> Result<Vec<Device>, Error> {
+        self.0.probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>, Error> {
+        let inner = self.0.open(device, job)?;
+        Ok(Arc::new(RelaxedDomain { inner }))
+    }
+}
+
+#[derive(Debug)]
+struct RelaxedDomain {
+    inner: Arc<dyn Domain>,
+}
+
+impl Domain for RelaxedDomain {
+    forward!(accept, address, atomics_towards, capabilities, explain, guarantees, guarantees_towards => inner);
+    forward!(import, inbox, make_visible, peer_lost, put_signal_towards, reach, register, register_local => inner);
+    forward!(schedule, shutdown, wants_descriptor => inner);
+
+    fn lane(&self) -> Result<Box<dyn Lane>, Error> {
+        let inner = self.inner.lane()?;
+        Ok(Box::new(RelaxedLane { inner }))
+    }
+}
+
+#[derive(Debug)]
+struct RelaxedLane {
+    inner: Box<dyn Lane>,
+}
+
+impl Lane for RelaxedLane {
+    forward!(connect, counters, endpoint, progress => inner);
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.post(pe, ops) }
+    }
+
+    fn fence(&mut self, _pe: Pe) {}
+
+    fn request_completion(&mut self, pe: Pe) {
+        self.inner.request_completion(pe);
+    }
+}
+
+impl Harness for RelaxedForEver {
+    fn transport(&self) -> &dyn Transport {
+        self
+    }
+
+    fn device<'d>(&self, pe: Pe, devices: &'d [Device]) -> &'d Device {
+        &devices[pe.index() % 2]
+    }
+}
+
+/// Rounds of the check, of which one finds it.
+const ROUNDS: u32 = 20;
+
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn m17_relaxed_keys_behind_a_fence_are_found_out() {
+    let settings = Settings {
+        relaxed_ordering: Choice::On,
+        ..Settings::default()
+    };
+    let check = "put_then_fence_then_put_in_order";
+    let harness = RelaxedForEver(Verbs::with(settings));
+    let found = (0..ROUNDS).find_map(|_| {
+        let report = conformance::run_where(&harness, |name| name == check);
+        (!report.passed()).then(|| report.to_string())
+    });
+    let found = found.expect("no round finds it");
+    assert!(found.contains(check), "{found}");
+    println!("{found}");
 }

@@ -1,10 +1,11 @@
 //! Several queue pairs to a peer, of which some are lost: the others carry out what was outstanding.
 
 use oxshmem_transport::{Error, Op, SignalOp, Status};
-use oxshmem_verbs::Settings;
+use oxshmem_verbs::{Settings, UNREGISTERED};
 
+use super::links::reconnect;
 use super::pair::{PE0, PE1, Side, remote};
-use super::{control, drive_until, error_of, impatient, put, sides};
+use super::{connect_anew, control, drive_until, error_of, impatient, put, sides};
 
 const BYTES: usize = 200_000;
 const SIGNAL: usize = 400_000;
@@ -164,4 +165,178 @@ fn a_peer_that_answers_on_no_queue_pair_is_lost() {
     // Others go on.
     // SAFETY: as above.
     unsafe { one.perform(PE0, &[op]) }.unwrap();
+}
+
+/// A short get, of the other side's last word into this side's.
+fn short_get(side: &Side) -> Op {
+    Op::Get {
+        into: side.local(WORD, 8),
+        from: remote(WORD as u64),
+    }
+}
+
+const WORD: usize = 800_000;
+
+/// The first queue pair is silent while parts of long operations are outstanding at the others, and none has arrived.
+/// Either the connection is lost, and none of them is carried out; or it is made again, and each is carried out once.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn long_operations_behind_a_silent_first_queue_pair_are_carried_out_once_or_not_at_all() {
+    for with_signal in [false, true] {
+        // The others' retries last longer than the first one's failure takes.
+        let settings = Settings {
+            timeout: None,
+            ..settings(3)
+        };
+        let [mut one, mut other] = sides(settings);
+        put(&mut one, &other, 1).unwrap();
+        fill(&one, 0, 7);
+        other.store(SIGNAL, 0);
+        other.store(WORD, 9);
+        control("down mlx5_1 1");
+        let put_op = long_put(&one, with_signal.then_some(1));
+        let get_op = Op::Get {
+            into: one.local(600_000, BYTES - 8),
+            from: remote(600_000),
+        };
+        // SAFETY: the side's memory, which is left alone.
+        let posted = unsafe { one.lane.post(PE1, &[put_op, get_op]) };
+        assert_eq!(posted.accepted, 2, "{posted:?}");
+        control("status RETRY_EXC_ERR");
+        // SAFETY: as above.
+        let posted = unsafe { one.lane.post(PE1, &[short_get(&one)]) };
+        assert_eq!(posted.accepted, 1, "{posted:?}");
+        let error = error_of(&mut one);
+        control("up mlx5_1 1");
+        match error {
+            Error::PeerLost { pe: PE1, .. } => {
+                // SAFETY: as above.
+                let posted = unsafe { one.lane.post(PE1, &[put_op]) };
+                assert!(matches!(posted.status, Status::Refused(_)), "{posted:?}");
+                // What goes to the peer now finds nothing of them, and nothing comes after it.
+                connect_anew(&mut one, &other).unwrap();
+                put(&mut one, &other, 2).unwrap();
+                assert!((1..BYTES / 8).all(|word| other.load(word * 8) == 0));
+                assert_eq!(other.load(SIGNAL), 0);
+            }
+            Error::Interrupted { pe: PE1, .. } => {
+                reconnect(&mut one, &other);
+                one.complete(PE1).unwrap();
+                // SAFETY: a flush has no local memory.
+                unsafe { one.perform(PE1, &[]) }.unwrap();
+                assert!((1..BYTES / 8).all(|word| other.load(word * 8) == one.load(word * 8)));
+                assert_eq!(other.load(SIGNAL), u64::from(with_signal));
+                assert_eq!(one.load(WORD), 9);
+            }
+            error => panic!("{error}"),
+        }
+        put(&mut other, &one, 3).unwrap();
+    }
+}
+
+/// The connection has several queue pairs again, and what they had done is not done twice.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn a_connection_that_is_made_again_has_queue_pairs_for_long_transfers() {
+    let [mut one, other] = sides(settings(3));
+    put(&mut one, &other, 1).unwrap();
+    other.store(SIGNAL, 0);
+    for round in 0..3 {
+        fill(&one, 0, round);
+        let op = long_put(&one, Some(1));
+        perform(&mut one, op);
+        control("status RETRY_EXC_ERR");
+        one.store(WORD, 0);
+        other.store(WORD, 100 + round);
+        // SAFETY: the side's memory, which is left alone.
+        let posted = unsafe { one.lane.post(PE1, &[short_get(&one)]) };
+        assert_eq!(posted.accepted, 1, "{posted:?}");
+        let error = error_of(&mut one);
+        assert!(
+            matches!(error, Error::Interrupted { pe: PE1, .. }),
+            "{error}"
+        );
+        reconnect(&mut one, &other);
+        one.complete(PE1).unwrap();
+        assert_eq!(one.load(WORD), 100 + round);
+        assert_eq!(other.load(SIGNAL), 2 * round + 1);
+        // Lost is one for long transfers, and no first one, as that would end the connection.
+        control("status RETRY_EXC_ERR");
+        fill(&one, 0, 10 + round);
+        let op = long_put(&one, Some(1));
+        perform(&mut one, op);
+        assert!((1..BYTES / 8).all(|word| other.load(word * 8) == one.load(word * 8)));
+        assert_eq!(other.load(SIGNAL), 2 * round + 2);
+    }
+}
+
+/// An operation of so many bytes, of this kind.
+fn short_or_long(side: &Side, kind: Kind, len: usize) -> Op {
+    let (local, to) = (side.local(0, len), remote(0));
+    match kind {
+        Kind::Put => Op::Put { from: local, to },
+        Kind::Get => Op::Get {
+            into: local,
+            from: to,
+        },
+        Kind::PutSignal => Op::PutSignal {
+            from: local,
+            to,
+            signal: remote(SIGNAL as u64),
+            op: SignalOp::Add,
+            value: 1,
+        },
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Put,
+    Get,
+    PutSignal,
+}
+
+/// Below `OXSHMEM_VERBS_STRIPE` all operations go by the first queue pair, whatever other ones there are: it alone keeps their
+/// order. So does a put-with-signal whose source is copied, as nobody may come back to post its signal. A failed request tells
+/// which queue pair it was, as the loss of another is survived.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn m17_short_operations_take_the_first_queue_pair_and_long_ones_take_others() {
+    for (kind, len, is_long) in [
+        (Kind::Put, 8, false),
+        (Kind::Put, 63, false),
+        (Kind::Put, 64, true),
+        (Kind::Get, 63, false),
+        (Kind::Get, 64, true),
+        (Kind::PutSignal, 63, false),
+        (Kind::PutSignal, UNREGISTERED, false),
+        (Kind::PutSignal, UNREGISTERED + 1, true),
+    ] {
+        let [mut one, other] = sides(settings(4));
+        put(&mut one, &other, 1).unwrap();
+        fill(&one, 0, 3);
+        let op = short_or_long(&one, kind, len);
+        control("status RETRY_EXC_ERR");
+        // SAFETY: the side's memory, which is left alone.
+        let posted = unsafe { one.lane.post(PE1, &[op]) };
+        assert_eq!(posted.accepted, 1, "{posted:?}");
+        if is_long {
+            // SAFETY: a flush has no local memory.
+            unsafe { one.perform(PE1, &[]) }.unwrap_or_else(|error| panic!("{op:?}: {error}"));
+            let words = 0..if kind == Kind::Get { 0 } else { len / 8 };
+            assert!(
+                words
+                    .into_iter()
+                    .all(|word| other.load(word * 8) == one.load(word * 8))
+            );
+            assert_eq!(other.load(SIGNAL), u64::from(kind == Kind::PutSignal));
+            continue;
+        }
+        match (kind, error_of(&mut one)) {
+            (Kind::Get, Error::Interrupted { pe: PE1, .. }) => {}
+            (Kind::Put | Kind::PutSignal, Error::PeerLost { pe: PE1, .. }) => {}
+            (_, error) => panic!("{op:?}: {error}"),
+        }
+        assert_eq!(other.load(SIGNAL), 0);
+    }
 }

@@ -1,5 +1,7 @@
 //! Receive buffers of messages.
 
+use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Inbox, Lane, Local, Op, Reply, Status};
@@ -87,6 +89,60 @@ fn each_of_many_lanes_has_receives_of_its_own_and_leaves_them_to_later_ones() {
             assert!(since.elapsed() < PATIENCE, "{sent:?} {taken:?}");
         }
     }
+}
+
+/// Until a thread sleeps: its state in `/proc` is so at each of some looks.
+fn until_it_sleeps(thread: &Path) {
+    let since = Instant::now();
+    let mut looks = 0;
+    while looks < 20 {
+        let stat = std::fs::read_to_string(thread.join("stat")).unwrap();
+        let (_, state) = stat.rsplit_once(") ").unwrap();
+        looks = if state.starts_with('S') { looks + 1 } else { 0 };
+        assert!(since.elapsed() < PATIENCE, "it does not sleep: {stat}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// On `no-srq`. Each of these lanes has a ring of its own; that of one of them is the first of a new block, whose completions
+/// the inbox did not know of when it fell asleep.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn an_inbox_that_sleeps_is_woken_by_a_message_of_a_lane_made_meanwhile() {
+    const LANES: u64 = 40;
+    let [local, target] = pair(Settings::default(), 4096);
+    let mut inbox = target.domain.inbox().unwrap();
+    let (name, named) = mpsc::channel();
+    let (take, taken) = mpsc::channel();
+    // It sleeps for longer than this test has patience, unless it is woken.
+    let sleeper = std::thread::spawn(move || {
+        let thread = std::fs::read_link("/proc/thread-self").unwrap();
+        name.send(Path::new("/proc").join(thread)).unwrap();
+        let mut count = 0;
+        while count < LANES {
+            let mut handler = |_, bytes: &[u8]| {
+                take.send(bytes[0]).unwrap();
+                count += 1;
+                None
+            };
+            inbox.drain(&mut handler).unwrap();
+            if count < LANES {
+                inbox.wait(4 * PATIENCE).unwrap();
+            }
+        }
+    });
+    let thread = named.recv().unwrap();
+    let mut lanes = Vec::new();
+    for number in 0..LANES {
+        until_it_sleeps(&thread);
+        lanes.push(lane(&local, &target));
+        let newest = lanes.last_mut().unwrap();
+        while !send(&mut **newest, [number, 0]) {}
+        complete(&mut **newest);
+        let came = taken.recv_timeout(PATIENCE);
+        assert_eq!(came.map(u64::from), Ok(number), "the inbox sleeps on");
+    }
+    sleeper.join().unwrap();
 }
 
 /// On `cx6`, and on `no-srq`.
