@@ -213,7 +213,7 @@ fn long_operations_behind_a_silent_first_queue_pair_are_carried_out_once_or_not_
                 // SAFETY: as above.
                 let posted = unsafe { one.lane.post(PE1, &[put_op]) };
                 assert!(matches!(posted.status, Status::Refused(_)), "{posted:?}");
-                // What goes to the peer now finds nothing of them, and nothing comes after it.
+                // The peer has nothing of them when something later has come.
                 connect_anew(&mut one, &other).unwrap();
                 put(&mut one, &other, 2).unwrap();
                 assert!((1..BYTES / 8).all(|word| other.load(word * 8) == 0));
