@@ -44,8 +44,9 @@ pub(crate) struct Device {
 impl Port {
     fn new(profile: &Profile, host: u32, device: u32, port: u32) -> Port {
         let guid = guid(host, device) + u64::from(port);
-        let (h, d) = (host as u8, (device * 4 + port + 1) as u8);
         let subnet = profile.subnet as u8;
+        // Four hosts share a subnet of 256 addresses, of which each has 64.
+        let last = ((host % 4) * 64 + device * 4 + port + 1) as u8;
         let gids = match profile.link {
             Link::InfiniBand => {
                 let mut raw = [0; 16];
@@ -60,7 +61,14 @@ impl Port {
                 (local[0], local[1]) = (0xfe, 0x80);
                 local[8..].copy_from_slice(&guid.to_be_bytes());
                 let mut v4 = [0; 16];
-                v4[10..].copy_from_slice(&[0xff, 0xff, 10, 64 + subnet % 64, h, d]);
+                v4[10..].copy_from_slice(&[
+                    0xff,
+                    0xff,
+                    10,
+                    64 + subnet % 64,
+                    (host / 4) as u8,
+                    last,
+                ]);
                 [(local, 1), (local, 2), (v4, 1), (v4, 2)]
                     .map(|(raw, kind)| Some(Gid { raw, kind }))
                     .to_vec()
@@ -188,7 +196,7 @@ mod tests {
             cuda: None,
         };
         let mut seen = std::collections::HashSet::new();
-        for host in [0, 1] {
+        for host in [0, 1, 4] {
             for device in Device::all(&settings(host)) {
                 for port in &device.ports {
                     let last = port.gids.last().unwrap().unwrap();
@@ -196,7 +204,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen.len(), 8);
+        assert_eq!(seen.len(), 12);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct Requester {
     pub(crate) next: u64,
     /// Reads and atomics without an answer.
     pub(crate) reads: u32,
+    /// The time of the last answer to one, on the clock of round trips.
+    pub(crate) read_clock: u64,
     pub(crate) retries: u8,
     pub(crate) pauses: u8,
     /// Not before then anything is sent again, or at all.

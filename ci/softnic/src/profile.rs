@@ -17,6 +17,15 @@ pub(crate) enum Atomics {
     Hca,
     /// Against the CPU's, too.
     Glob,
+    /// As `Hca`, by a device that says `Glob`.
+    Claimed,
+}
+
+impl Atomics {
+    /// Whether a CPU's atomic on the same word may get lost.
+    pub(crate) fn lose_the_cpus(self) -> bool {
+        matches!(self, Atomics::Hca | Atomics::Claimed)
+    }
 }
 
 /// The properties of a device. README.md has the table for users.
@@ -231,7 +240,7 @@ const ERDMA: Profile = Profile {
     part: 0x107f,
     link: Link::Roce,
     srq: false,
-    atomics: Atomics::Glob,
+    atomics: Atomics::Claimed,
     resize_cq: false,
     inline: 96,
     max_qp_wr: 8_192,
@@ -329,7 +338,7 @@ impl Profile {
         found.map(|(_, devices)| *devices)
     }
 
-    /// All names, for an error's text.
+    /// All names, with commas between.
     pub(crate) fn names() -> String {
         NAMES.map(|(name, _)| name).join(", ")
     }
@@ -360,7 +369,12 @@ impl Profile {
                     "none" => Atomics::None,
                     "hca" => Atomics::Hca,
                     "glob" => Atomics::Glob,
-                    _ => return Err(format!("atomics={value}: none, hca or glob is needed")),
+                    "claimed" => Atomics::Claimed,
+                    _ => {
+                        return Err(format!(
+                            "atomics={value}: none, hca, glob or claimed is needed"
+                        ));
+                    }
                 }
             }
             "ports" => self.ports = number()?.clamp(1, 4),

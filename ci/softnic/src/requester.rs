@@ -143,7 +143,12 @@ impl World {
                     pair.ask.requests[at].failed = Some(failed);
                     break;
                 }
-                if is_read(&pair.ask.requests[at].request) {
+                let request = &mut pair.ask.requests[at].request;
+                if request.flags & FENCE != 0 {
+                    // It has waited for those answers, as a program waits for completions.
+                    request.clock = request.clock.max(pair.ask.read_clock);
+                }
+                if is_read(request) {
                     pair.ask.reads += 1;
                 }
             }
@@ -355,6 +360,7 @@ impl World {
         sending.clock = sending.clock.max(packet.clock);
         if sending.complete && sending.unanswered == 0 && is_read(&sending.request) {
             pair.ask.reads -= 1;
+            pair.ask.read_clock = pair.ask.read_clock.max(sending.clock);
         }
         (pair.ask.retries, pair.ask.pauses) = (pair.attr.retry_cnt, pair.attr.rnr_retry);
         pair.ask.deadline = None;

@@ -566,7 +566,7 @@ impl World {
             self.reply(number, sequence, clock, Body::Refused(Refusal::Access));
             return self.fail(number, Some(ibv_event_type::IBV_EVENT_QP_ACCESS_ERR));
         };
-        let alone = self.devices[pair.device].profile.atomics == Atomics::Hca;
+        let alone = self.devices[pair.device].profile.atomics.lose_the_cpus();
         // SAFETY: an aligned word inside a registration, which programs access atomically or not at all.
         let word =
             unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(range.addr)) };

@@ -1,12 +1,14 @@
 //! Calls that libibverbs does not have: settings, faults and counts, for programs that know that they run on
 //! this library. They are found by `dlsym`.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
 
 use crate::command::Command;
 use crate::counters::COUNTERS;
 use crate::memory;
 use crate::object::{Outcome, returned};
+use crate::profile::Profile;
 use crate::sync::lock;
 use crate::verbs::context::locked;
 use crate::world::world;
@@ -62,6 +64,15 @@ pub unsafe extern "C" fn softnic_counter(name: *const c_char) -> u64 {
     name.ok()
         .and_then(|name| COUNTERS.named(name))
         .unwrap_or(u64::MAX)
+}
+
+/// The names of all profiles, with commas between, as a C string.
+#[unsafe(no_mangle)]
+pub extern "C" fn softnic_profiles() -> *const c_char {
+    static NAMES: OnceLock<CString> = OnceLock::new();
+    NAMES
+        .get_or_init(|| CString::new(Profile::names()).unwrap_or_default())
+        .as_ptr()
 }
 
 /// Has host memory count as a GPU's: what NICs write there is visible late.

@@ -45,7 +45,7 @@ fn attributes(device: &Device) -> ibv_device_attr {
     attr.atomic_cap = match profile.atomics {
         Atomics::None => ibv_atomic_cap::IBV_ATOMIC_NONE,
         Atomics::Hca => ibv_atomic_cap::IBV_ATOMIC_HCA,
-        Atomics::Glob => ibv_atomic_cap::IBV_ATOMIC_GLOB,
+        Atomics::Glob | Atomics::Claimed => ibv_atomic_cap::IBV_ATOMIC_GLOB,
     };
     attr.max_ah = 1 << 15;
     if profile.srq {

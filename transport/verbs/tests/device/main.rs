@@ -14,6 +14,7 @@
     reason = "tests"
 )]
 
+mod addresses;
 mod counts;
 mod failures;
 #[cfg(feature = "cuda")]

@@ -1,5 +1,8 @@
 //! Two PEs in this process, each with a domain on a port of its own, a region of memory and a lane.
 
+#[path = "ports.rs"]
+mod ports;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +34,8 @@ impl Side {
             host_rank: 0,
             host: HostId(format!("host {pe}")),
         };
-        let device = &devices[pe.index() % devices.len()];
+        let ports = ports::for_pes(&devices);
+        let device = ports[pe.index() % ports.len()];
         let domain = verbs.open(device, &job).unwrap();
         let memory = conformance::host_memory(len).unwrap();
         let region = domain.register(RegionId(0), &memory).unwrap();
