@@ -120,6 +120,37 @@ impl NetworkCard {
     }
 }
 
+/// A network's devices on one host.
+#[derive(Default)]
+struct OnHost<'a> {
+    uncertain: bool,
+    /// With their bandwidths.
+    devices: BTreeMap<&'a str, u32>,
+    /// The number of PEs that have one.
+    pes: usize,
+    /// As in [`RankedNetwork`].
+    first: u16,
+}
+
+/// The networks of one host, from the cards of its PEs.
+fn by_network<'a>(host: &[&'a NetworkCard]) -> BTreeMap<&'a str, OnHost<'a>> {
+    let mut found: BTreeMap<&str, OnHost<'_>> = BTreeMap::new();
+    for card in host {
+        let mut counted: HashSet<&str> = HashSet::new();
+        for members in &card.networks {
+            let Some(first) = members.devices.iter().min() else {
+                continue;
+            };
+            let local = found.entry(&members.name).or_default();
+            local.first = local.first.max(*first);
+            local.uncertain |= members.uncertain;
+            local.devices.extend(card.names(members));
+            local.pes += usize::from(counted.insert(&members.name));
+        }
+    }
+    found
+}
+
 /// The networks, best first, from the cards of the PEs of each host. Better is in this order: a network in which every PE
 /// has a device, and these reach each other for certain; one in which every PE has a device; one in which more PEs have
 /// one; more bandwidth at the host that has least; devices that come first; the name that sorts first. PEs without a card have no such device, and
@@ -127,25 +158,8 @@ impl NetworkCard {
 pub(crate) fn rank(hosts: &[Vec<&NetworkCard>]) -> RankedNetworks {
     let mut found: HashMap<&str, RankedNetwork> = HashMap::new();
     for host in hosts {
-        // By network, its devices on this host with their bandwidths, and the number of PEs that have one.
-        // The place of the first one, too.
-        let mut local: BTreeMap<&str, (bool, BTreeMap<&str, u32>, usize, u16)> = BTreeMap::new();
-        for card in host {
-            let mut counted: HashSet<&str> = HashSet::new();
-            for members in card.networks.iter().filter(|m| !m.devices.is_empty()) {
-                let (uncertain, devices, pes, first) = local.entry(&members.name).or_default();
-                *first = members
-                    .devices
-                    .iter()
-                    .fold(u16::MAX, |least, at| least.min(*at))
-                    .max(*first);
-                *uncertain |= members.uncertain;
-                devices.extend(card.names(members));
-                *pes += usize::from(counted.insert(&members.name));
-            }
-        }
-        for (name, (uncertain, devices, pes, first)) in local {
-            let megabits = devices.values().map(|&megabits| u64::from(megabits)).sum();
+        for (name, local) in by_network(host) {
+            let megabits = local.devices.values().map(|&rate| u64::from(rate)).sum();
             let network = found.entry(name).or_insert_with(|| RankedNetwork {
                 name: name.to_owned(),
                 uncertain: false,
@@ -153,10 +167,10 @@ pub(crate) fn rank(hosts: &[Vec<&NetworkCard>]) -> RankedNetworks {
                 megabits: u64::MAX,
                 first: 0,
             });
-            network.uncertain |= uncertain;
-            network.pes += pes;
+            network.uncertain |= local.uncertain;
+            network.pes += local.pes;
             network.megabits = network.megabits.min(megabits);
-            network.first = network.first.max(first);
+            network.first = network.first.max(local.first);
         }
     }
     let total = hosts.iter().map(Vec::len).sum();
