@@ -287,7 +287,7 @@ mod tests {
         let question = Body::Question { number: 9 };
         let asked = News::Asked { pe: 1, number: 9 };
         assert_eq!(side.receive(7, 0, question, &[]), asked);
-        // What came behind a gap is not served, which the answer then says.
+        // Messages behind a gap are not served, and the answer says so.
         side.peers[1].sent = 5;
         assert_eq!(side.receive(7, 2, Body::Ping, &[]), News::Owed(1));
         assert_eq!(side.peers[1].received, 0);

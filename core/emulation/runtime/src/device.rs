@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_void};
 use crate::driver;
 use crate::error::{Error, Outcome, get, set};
 use crate::primary;
+use crate::register;
 
 /// The version of the API, 12.8.
 const VERSION: i32 = 12080;
@@ -260,7 +261,10 @@ runtime_calls! {
 
     /// Destroys everything of the device.
     fn cudaDeviceReset() {
-        primary::reset()
+        if let Some(context) = primary::reset()? {
+            register::forget(context);
+        }
+        Ok(())
     }
 
     /// Whether a device reaches another's memory.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::driver;
 use crate::error::{Error, Outcome, get};
-use crate::register;
 
 thread_local! {
     static DEVICE: Cell<i32> = const { Cell::new(0) };
@@ -79,19 +78,19 @@ pub(crate) fn choose(device: i32) -> Outcome {
     driver::cuCtxSetCurrent(of(device)?)
 }
 
-/// Destroys the primary context of the thread's device, and forgets what was loaded in it. Other threads that have it get a
-/// new one with their next call.
-pub(crate) fn reset() -> Outcome {
+/// Destroys the primary context of the thread's device, if it has one, and returns it. Other threads that have it get a new one
+/// with their next call.
+pub(crate) fn reset() -> Outcome<Option<u64>> {
     let device = device()?;
-    with(|contexts| {
-        if let Some(context) = contexts.retained.remove(&device) {
+    let gone = with(|contexts| {
+        let gone = contexts.retained.remove(&device);
+        if let Some(context) = gone {
             contexts.gone.insert(context);
             driver::cuCtxSetCurrent(0)?;
             driver::cuDevicePrimaryCtxRelease_v2(device)?;
-            register::forget(context);
         }
-        Ok(())
+        Ok(gone)
     })?;
     DEVICE.set(device);
-    Ok(())
+    Ok(gone)
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use oxshmem_topo::{CpuSet, Distance, End, Port, PortState, Topology};
 use serde::{Deserialize, Serialize};
 
-/// What the ranks of devices are raised by that are outside of the network in which all PEs have a device.
+/// A number that is added to the ranks of devices outside of the network in which all PEs have a device.
 pub(crate) const OUTSIDE: u16 = 1 << 15;
 
 /// A PE's devices of one transport, with their distances.
