@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_transport::{
-    AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalRegion, Memory,
-    MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumbers, RemoteRegion, Result,
-    SignalSupport,
+    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane,
+    LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumbers,
+    RemoteRegion, Result, SignalSupport, Width,
 };
 
 use self::promises::{
-    atomics_towards, capabilities, explain_claim, guarantees, guarantees_on_gpu, signals_towards,
+    atomics_towards, capabilities, explain_claim, guarantees, guarantees_on_gpu, promises_no_less,
+    signals_towards,
 };
 use crate::cpu_model::CpuModel;
 use crate::gpu::driver::{self, Gpu};
@@ -23,14 +24,15 @@ use crate::lane::VerbsLane;
 use crate::limits::NAME;
 use crate::port::{Port, path};
 use crate::port_state::{PortState, bad_peer_data};
-use crate::rails::{Candidate, Pairing, Rails};
+use crate::rails::{Candidate, Pairing, Rails, reaches};
 use crate::region::{RegisteringNic, VerbsLocalRegion, VerbsRegion, VerbsRemoteRegion};
 use crate::remote_region::{Imported, MOST_REGIONS};
-use crate::responder::{Responder, message_window};
+use crate::responder::{Responder, Role, message_window};
 use crate::settings::Settings;
 use crate::statistics::Totals;
 use crate::wire::{
     Address, Endpoint, EndpointReplies, EndpointReply, Endpoints, Key, TargetProperties,
+    is_first_nonce,
 };
 
 /// One of the NICs of a domain.
@@ -56,6 +58,25 @@ impl DomainNic {
         Ok(responder)
     }
 
+    /// Whether it promises no less than the first NIC of its PE, as a target and as an origin, reaches the same memory, and has
+    /// room for as many messages.
+    fn stands_in_for(&self, first: &DomainNic) -> bool {
+        let (own, its) = (&self.port_state, &first.port_state);
+        let reaches_gpu = match (first.gpu.direct(), self.gpu.direct()) {
+            (Err(_), _) => true,
+            (Ok(_), Err(_)) => false,
+            (Ok(its), Ok(own)) => its.needs_flush() || !own.needs_flush(),
+        };
+        let (own_limits, its_limits) = (own.port.limits, its.port.limits);
+        let has_same_atomics = own_limits.atomics == its_limits.atomics
+            && own_limits.pci_atomics >= its_limits.pci_atomics;
+        let window = |limits| message_window(its.published.job.size, limits);
+        reaches_gpu
+            && has_same_atomics
+            && window(own_limits) >= window(its_limits)
+            && promises_no_less(own.target_properties(), its.target_properties())
+    }
+
     fn made_responder(&self) -> Option<Arc<Responder>> {
         let made = self.responder.lock();
         made.unwrap_or_else(PoisonError::into_inner).clone()
@@ -73,6 +94,8 @@ pub(crate) struct VerbsDomain {
     first: DomainNic,
     /// The others, in the order of their numbers from 1 on.
     further: Vec<DomainNic>,
+    /// The number of the NIC at which peers' primary connections end.
+    primary: Mutex<u8>,
     rails: Arc<Rails>,
     port_state: Arc<PortState>,
 }
@@ -86,19 +109,29 @@ impl VerbsDomain {
         candidates: Option<&[Candidate]>,
     ) -> Result<VerbsDomain> {
         let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
-        let rails = Arc::new(Rails::open(Arc::clone(&port_state), candidates)?);
+        let mut rails = Rails::open(Arc::clone(&port_state), candidates)?;
         let of = |state: &Arc<PortState>| DomainNic {
             gpu: DomainGpu::of(gpu, state),
             responder: Mutex::default(),
             port_state: Arc::clone(state),
         };
-        let (first, further) = (of(&port_state), rails.further.iter().map(of).collect());
+        let first = of(&port_state);
+        let further: Vec<DomainNic> = rails.further.iter().map(of).collect();
+        rails.stand_ins = further
+            .iter()
+            .filter(|nic| nic.stands_in_for(&first))
+            .fold(1, |set, nic| {
+                set | 1u8.checked_shl(u32::from(nic.port_state.rail)).unwrap_or(0)
+            });
+        port_state.published.set_stand_ins(rails.stand_ins);
+        let rails = Arc::new(rails);
         Ok(VerbsDomain {
             capabilities: capabilities(&rails, first.gpu.direct().is_ok()),
             used: AtomicBool::new(false),
             numbers: RegionNumbers::default(),
             first,
             further,
+            primary: Mutex::new(0),
             rails,
             port_state,
         })
@@ -156,18 +189,140 @@ impl VerbsDomain {
                 return Ok(None);
             }
         };
-        let nic = self.nics().nth(usize::from(rail));
-        let Some(nic) = nic.filter(|nic| nic.port_state.is_usable()) else {
+        // The first NIC is left out only where it is known to be lost.
+        let is_left_out = |state: &PortState| match (rail, is_first_nonce(endpoint.nonce)) {
+            (0, true) => !state.is_alive(),
+            _ => !state.is_usable(),
+        };
+        let nic = self.nic(rail).filter(|nic| !is_left_out(&nic.port_state));
+        let Some(nic) = nic else {
             return Ok(None);
         };
-        let accepted = nic.responder().and_then(|made| made.accept(pe, endpoint));
-        match accepted {
+        let made = nic.responder();
+        match made.and_then(|made| made.accept(pe, endpoint, Role::Bulk)) {
             Ok(reply) => Ok(Some(reply)),
             Err(error) if rail == 0 => Err(error),
             Err(error) => {
                 let port = nic.port_state.port.name();
                 tracing::warn!(%pe, %port, %error, "a NIC is not used with a PE");
                 Ok(None)
+            }
+        }
+    }
+
+    fn nic(&self, rail: u8) -> Option<&DomainNic> {
+        self.nics().nth(usize::from(rail))
+    }
+
+    /// Whether two NICs' atomics on one word do not exclude each other.
+    fn has_atomics_of_one_nic(&self) -> bool {
+        let atomics = &self.capabilities.atomics;
+        atomics.level(AtomicOp::Add, Width::W64) == AtomicLevel::Nic
+    }
+
+    /// Makes the queue pair that responds to a lane's for all operations, of which it offers some.
+    fn accept_primary(&self, pe: Pe, offered: &[Endpoint]) -> Result<Vec<Option<EndpointReply>>> {
+        let known = offered.iter().enumerate().find_map(|(at, endpoint)| {
+            let mut made = self.nics().filter_map(DomainNic::made_responder);
+            Some((at, made.find_map(|made| made.known(pe, endpoint))?))
+        });
+        // Until it is made: else another call might choose another NIC meanwhile.
+        let mut current = self.primary.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, reply) = match known {
+            Some(known) => known,
+            None => {
+                let (at, rail) = self.choose_primary(pe, offered, &mut current)?;
+                let nic = self.nic(rail).unwrap_or(&self.first);
+                let endpoint = offered
+                    .get(at)
+                    .cloned()
+                    .ok_or(Error::Closed { transport: NAME })?;
+                let reply = nic.responder()?.accept(pe, endpoint, Role::Primary)?;
+                (at, reply)
+            }
+        };
+        drop(current);
+        if reply.rail != 0 {
+            // The inbox listens there from now on.
+            self.first.responder()?.wake();
+        }
+        let mut replies = vec![None; offered.len()];
+        if let Some(place) = replies.get_mut(at) {
+            *place = Some(reply);
+        }
+        Ok(replies)
+    }
+
+    /// Chooses one of the endpoints that a lane offers for all operations, and the NIC here. `current`: the one that peers'
+    /// lanes have; another takes its place if it is lost.
+    fn choose_primary(
+        &self,
+        pe: Pe,
+        offered: &[Endpoint],
+        current: &mut u8,
+    ) -> Result<(usize, u8)> {
+        let is_first = offered
+            .iter()
+            .all(|endpoint| is_first_nonce(endpoint.nonce));
+        let ours = self.rails.addresses();
+        let reached = |rail: u8| {
+            let ours = ours.get(usize::from(rail)).ok_or_else(String::new);
+            let mut why = String::new();
+            let at = offered.iter().position(|endpoint| {
+                // These two were judged by their addresses.
+                let reached = match (rail, endpoint.rail) {
+                    (0, 0) => Ok(()),
+                    _ => ours.clone().and_then(|ours| {
+                        let route_needed = self.port_state.route_needed();
+                        reaches(ours, &endpoint.port, &endpoint.networks, route_needed)
+                    }),
+                };
+                reached.map_err(|not| why = not).is_ok()
+            });
+            at.map(|at| (at, rail)).ok_or(why)
+        };
+        // A port that is down may come back while the peer's retries last. They were in vain before a second one.
+        let is_lost = self.nic(*current).is_none_or(|nic| match is_first {
+            true => !nic.port_state.is_alive(),
+            false => !nic.port_state.is_usable(),
+        });
+        let others = self
+            .rails
+            .stand_ins()
+            .filter(|state| state.rail != *current);
+        let mut others = others.filter(|state| state.is_usable());
+        let mut other = || others.find_map(|state| reached(state.rail).ok());
+        if is_lost && let Some((at, rail)) = other() {
+            let before = std::mem::replace(current, rail);
+            let name = |rail| {
+                self.rails
+                    .get(rail)
+                    .map(|state| state.port.name())
+                    .unwrap_or_default()
+            };
+            tracing::warn!(%pe, lost = %name(before), nic = %name(rail), "connections for all operations towards this \
+                 PE go to another of its NICs");
+            let lost = self.nic(before).and_then(DomainNic::made_responder);
+            if let Some(lost) = lost.filter(|_| self.has_atomics_of_one_nic()) {
+                lost.end_primaries();
+            }
+            return Ok((at, rail));
+        }
+        match reached(*current) {
+            Ok(chosen) => Ok(chosen),
+            Err(why) => {
+                let other = match self.has_atomics_of_one_nic() {
+                    true => None,
+                    false => other(),
+                };
+                other.ok_or_else(|| Error::Unreachable {
+                    transport: NAME,
+                    pe,
+                    why: format!(
+                        "none of the NICs that it offers reaches the one at which all primary connections of PE {} end: {why}",
+                        self.port_state.published.job.me
+                    ),
+                })
             }
         }
     }
@@ -383,16 +538,25 @@ impl Domain for VerbsDomain {
         self.port_state.published.check(pe)?;
         self.used.store(true, Ordering::Release);
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
-        let endpoints = Endpoints::from_bytes(endpoint).map_err(bad)?.0;
+        let mut endpoints = Endpoints::from_bytes(endpoint).map_err(bad)?;
+        let bulk = endpoints.queues.split_off(usize::from(endpoints.primaries));
+        let primaries = endpoints.queues;
+        // They may say that a port is down, or up again.
+        self.nics().for_each(|nic| nic.port_state.events());
+        // Whichever NICs they had: nothing of an interrupted connection arrives any more.
+        let responders: Vec<_> = self.nics().filter_map(DomainNic::made_responder).collect();
+        for endpoint in primaries.iter().chain(&bulk) {
+            responders
+                .iter()
+                .for_each(|made| made.end_before(pe, endpoint));
+        }
+        let mut replies = self.accept_primary(pe, &primaries)?;
         let ours = self.rails.addresses();
         let mut pairing = Pairing::new(&ours);
-        let replies = endpoints.into_iter().enumerate().map(|(at, endpoint)| {
-            if at == 0 && endpoint.rail != 0 {
-                return Err(bad("its first queue pair is not of its first NIC".into()));
-            }
-            self.accept_one(pe, endpoint, &mut pairing)
-        });
-        Ok(EndpointReplies(replies.collect::<Result<_>>()?).to_bytes())
+        for endpoint in bulk {
+            replies.push(self.accept_one(pe, endpoint, &mut pairing)?);
+        }
+        Ok(EndpointReplies(replies).to_bytes())
     }
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {
@@ -400,10 +564,13 @@ impl Domain for VerbsDomain {
             return Err(Error::Closed { transport: NAME });
         }
         let responder = self.first.responder()?;
-        let further = self.further.iter().map(DomainNic::responder);
-        // Without one of these, what its peers leave behind stays until the end.
-        let further = further.filter_map(Result::ok).collect();
-        Ok(Box::new(VerbsInbox::new(responder, further)?))
+        let further = self.further.iter().filter_map(|nic| {
+            let made = nic.responder();
+            // No messages would be taken from there.
+            let made = made.inspect_err(|error| nic.port_state.fail(&error.to_string()));
+            made.ok()
+        });
+        Ok(Box::new(VerbsInbox::new(responder, further.collect())?))
     }
 
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {
@@ -414,8 +581,12 @@ impl Domain for VerbsDomain {
         let direct = self.nics().enumerate().filter_map(|(rail, nic)| {
             let direct = nic.gpu.direct().ok()?;
             // The driver's flush is for what all NICs wrote, a read for what one did.
-            (rail == 0 || direct.flushes_by_reading() && nic.port_state.is_usable())
-                .then_some(direct)
+            let is_needed = match (rail, direct.flushes_by_reading()) {
+                (0, false) => true,
+                (0, true) => nic.port_state.is_alive(),
+                (_, reads) => reads && nic.port_state.is_usable(),
+            };
+            is_needed.then_some(direct)
         });
         direct.into_iter().try_for_each(Direct::make_visible)
     }

@@ -20,8 +20,12 @@ pub(crate) struct DomainState {
     pub(crate) imported: Vec<Regions>,
     /// By PE, as each of its further NICs knows them.
     pub(crate) further: Vec<Vec<Regions>>,
-    /// The further NICs of this PE that have failed, as a set of bits by their numbers.
+    /// The NICs of this PE that may have primary connections, as a set of bits by their numbers.
+    pub(crate) stand_ins: u8,
+    /// The NICs of this PE that have failed, as such a set.
     pub(crate) failed_rails: u8,
+    /// Those whose ports are down.
+    pub(crate) down_rails: u8,
 }
 
 impl DomainState {
@@ -32,7 +36,9 @@ impl DomainState {
             lost: vec![false; size as usize],
             imported: vec![Regions::from(Vec::new()); size as usize],
             further: vec![Vec::new(); size as usize],
+            stand_ins: 1,
             failed_rails: 0,
+            down_rails: 0,
         }
     }
 
@@ -61,6 +67,27 @@ impl DomainState {
             }),
         }
     }
+}
+
+/// The loss of one of a PE's NICs, as it is noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RailLoss {
+    /// It was noted before.
+    Known,
+    /// Others carry on.
+    OthersLeft,
+    /// No other can have primary connections.
+    Last,
+}
+
+/// A set of one NIC.
+fn bit(rail: u8) -> u8 {
+    1u8.checked_shl(u32::from(rail)).unwrap_or(0)
+}
+
+/// Whether a set of NICs has one.
+pub(crate) fn has_bit(set: u8, rail: u8) -> bool {
+    set & bit(rail) != 0
 }
 
 /// The domain's state, of which its lanes and its inbox work on copies.
@@ -115,21 +142,40 @@ impl PublishedState {
         });
     }
 
-    /// Marks one of this PE's further NICs as failed: transfers take the others. Gives whether it was not.
-    pub(crate) fn fail_rail(&self, rail: u8) -> bool {
-        let bit = 1u8.checked_shl(u32::from(rail)).unwrap_or(0);
-        let mut is_new = false;
-        self.state.change(|state| {
-            is_new = state.failed_rails & bit == 0;
-            state.failed_rails |= bit;
-        });
-        is_new
+    /// Sets the NICs of this PE that may have primary connections, as a set of bits. Without this it is the first alone.
+    pub(crate) fn set_stand_ins(&self, stand_ins: u8) {
+        self.state.change(|state| state.stand_ins = stand_ins);
     }
 
-    /// Whether one of this PE's further NICs has failed.
+    /// Marks one of this PE's NICs as failed: transfers take the others. The device has failed for all if none is left that
+    /// may have primary connections; the first reason counts.
+    pub(crate) fn fail_rail(&self, rail: u8, why: &str) -> RailLoss {
+        let mut loss = RailLoss::Known;
+        self.state.change(|state| {
+            if has_bit(state.failed_rails, rail) {
+                return;
+            }
+            state.failed_rails |= bit(rail);
+            loss = RailLoss::OthersLeft;
+            if state.stand_ins & !state.failed_rails == 0 {
+                loss = RailLoss::Last;
+                state.failed.get_or_insert_with(|| why.into());
+            }
+        });
+        loss
+    }
+
+    /// Whether one of this PE's NICs has failed.
     pub(crate) fn has_rail_failed(&self, rail: u8) -> bool {
-        let failed = self.state.read(|state| state.failed_rails);
-        failed.checked_shr(u32::from(rail)).unwrap_or(0) & 1 == 1
+        self.state.read(|state| has_bit(state.failed_rails, rail))
+    }
+
+    /// Marks the port of one of this PE's NICs as down, or as up again.
+    pub(crate) fn set_down(&self, rail: u8, is_down: bool) {
+        self.state.change(|state| match is_down {
+            true => state.down_rails |= bit(rail),
+            false => state.down_rails &= !bit(rail),
+        });
     }
 
     /// Changes nothing but the generation: there is something else for lanes to look at.
@@ -143,13 +189,6 @@ impl PublishedState {
             if let Some(lost) = state.lost.get_mut(pe.index()) {
                 *lost = true;
             }
-        });
-    }
-
-    /// Marks the device as failed. The first reason counts.
-    pub(crate) fn fail(&self, why: &str) {
-        self.state.change(|state| {
-            state.failed.get_or_insert_with(|| why.into());
         });
     }
 
@@ -248,9 +287,9 @@ mod tests {
     fn a_further_nic_that_failed_is_told_to_lanes_and_concerns_no_pe() {
         let published = published();
         let before = published.generation();
-        assert!(published.fail_rail(2));
+        assert_eq!(published.fail_rail(2, "gone"), RailLoss::OthersLeft);
         assert_ne!(published.generation(), before, "lanes must look again");
-        assert!(!published.fail_rail(2));
+        assert_eq!(published.fail_rail(2, "gone"), RailLoss::Known);
         let failed = |rail| published.has_rail_failed(rail);
         assert!(failed(2) && !failed(1) && !failed(0));
         assert!(published.check(Pe(1)).is_ok());
@@ -261,8 +300,9 @@ mod tests {
         let published = published();
         published.lose(Pe(0));
         let before = published.generation();
-        published.fail("IBV_EVENT_DEVICE_FATAL on mlx5_0:1");
-        published.fail("IBV_EVENT_CQ_ERR on mlx5_0:1");
+        let first = published.fail_rail(0, "IBV_EVENT_DEVICE_FATAL on mlx5_0:1");
+        assert_eq!(first, RailLoss::Last);
+        published.fail_rail(0, "IBV_EVENT_CQ_ERR on mlx5_0:1");
         assert_ne!(published.generation(), before, "lanes must look again");
         assert!(matches!(
             published.check(Pe(0)),
@@ -271,6 +311,18 @@ mod tests {
         let error = published.check(Pe(1)).unwrap_err();
         assert!(matches!(error, Error::Connection { pe: Pe(1), .. }));
         assert!(error.to_string().contains("DEVICE_FATAL on mlx5_0:1"));
+    }
+
+    #[test]
+    fn the_first_nic_may_fail_while_another_may_have_primary_connections() {
+        let published = published();
+        published.set_stand_ins(0b101);
+        assert_eq!(published.fail_rail(0, "one"), RailLoss::OthersLeft);
+        assert!(published.check(Pe(1)).is_ok());
+        // Another NIC is left, which may not.
+        assert_eq!(published.fail_rail(2, "two"), RailLoss::Last);
+        let told = published.check(Pe(1)).unwrap_err().to_string();
+        assert!(told.contains("two"), "{told}");
     }
 
     #[test]

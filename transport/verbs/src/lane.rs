@@ -17,7 +17,7 @@
 //! # Failure
 //!
 //! A peer that is silent while nothing but reads is outstanding interrupts its [connection](interruption), which is made
-//! again. Any other failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
+//! again, at [another NIC](failover) if there is one. Any other failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
 //! local memory. The flushed completions that its queue still holds are taken out before their credits are
 //! used again.
 
@@ -27,6 +27,7 @@ mod completions;
 mod connection;
 mod disconnect;
 mod failed_pairs;
+mod failover;
 mod interruption;
 mod kept;
 mod long_operations;
@@ -53,11 +54,11 @@ use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 
 use self::batch::{Batch, LONGEST};
 use self::bounce_pool::BouncePool;
-use self::connection::{Connection, ConnectionState};
-use self::nics::{CompletionRoom, Flushed, LaneNic};
+use self::connection::{Connection, ConnectionState, regions_of};
+use self::nics::{CompletionRoom, Flushed, LaneNic, credits_at};
 use self::request_id::MOST_PES;
 use self::requester::Making;
-use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
+use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder, moved_keys};
 use crate::completion_error::CompletionError;
 use crate::ibv::Completion;
 use crate::limits::NAME;
@@ -105,8 +106,6 @@ pub(crate) struct VerbsLane {
     software: bool,
     /// The longest transfer, in bytes.
     max_transfer: u64,
-    /// Whether the device performs atomics that change a word.
-    has_atomics: bool,
     /// PEs towards which the last request is unsignaled.
     unsignaled: Vec<Pe>,
     /// Whether the completion of some of those was requested.
@@ -123,6 +122,8 @@ pub(crate) struct VerbsLane {
     errors: VecDeque<Error>,
     generation: u64,
     closed: bool,
+    /// The NICs whose ports are down, as a set of bits by their numbers.
+    down_rails: u8,
     counts: Arc<CachePadded<Counts>>,
     rails: Arc<Rails>,
     /// That of the first NIC.
@@ -183,7 +184,6 @@ impl VerbsLane {
             window: if port.software { WINDOW } else { u64::MAX },
             software: port.software,
             max_transfer: u64::from(port.attributes.largest_message).min(1 << 30),
-            has_atomics: port_state.has_atomics(),
             unsignaled: Vec::with_capacity(size as usize),
             wants_signal: false,
             idle: 0,
@@ -194,6 +194,7 @@ impl VerbsLane {
             errors: VecDeque::new(),
             generation: 0,
             closed: false,
+            down_rails: 0,
             counts: port_state.totals.enter(),
             rails: Arc::clone(rails),
             port_state: Arc::clone(port_state),
@@ -207,7 +208,7 @@ impl VerbsLane {
     fn refresh(&mut self) {
         let (generation, state) = self.port_state.published.copy();
         self.generation = generation;
-        self.closed = state.closed;
+        (self.closed, self.down_rails) = (state.closed, state.down_rails);
         let known = state.imported.into_iter().zip(state.further);
         let known = known.zip(state.lost);
         let mut flushed = Flushed::default();
@@ -219,13 +220,12 @@ impl VerbsLane {
             }
         }
         self.note_flushed(flushed);
-        if state.failed_rails != 0 {
-            self.lose_nics(state.failed_rails);
+        match state.failed {
+            Some(why) => self.fail_all(&why),
+            None if state.failed_rails != 0 => self.lose_nics(state.failed_rails),
+            None => {}
         }
         self.replace_failed_pairs();
-        if let Some(why) = state.failed {
-            self.fail_all(&why);
-        }
         if self.has_flushed {
             self.reclaim_flushed_cqes();
         }
@@ -350,6 +350,9 @@ impl Lane for VerbsLane {
         if self.closed {
             return Posted::refused(0, Error::Closed { transport: NAME });
         }
+        if self.down_rails != 0 && self.leaves_down_port(pe) {
+            return Posted::full(0);
+        }
         let (mut posted, mut staged, mut wants_completion) = (0, 0, false);
         let mut stop = None;
         while let Some(op) = ops.get(posted + staged) {
@@ -380,11 +383,13 @@ impl Lane for VerbsLane {
             let requester = &mut queues.primary;
             let counters = connection.counters;
             let in_flight = counters.posted - counters.completed + staged as u64;
-            let free = requester.send_queue.free().min(self.room.credits);
+            let (rail, peer_rail) = (requester.rail, requester.peer_rail);
+            let credits = credits_at(&self.room, &self.further, rail);
+            let free = requester.send_queue.free().min(credits);
             let long = requester.send_queue.bytes() >= self.window;
             if in_flight >= u64::from(self.depth) || free < MAX_REQUESTS as u32 || long {
                 // Unsignaled requests towards others may hold the missing credits.
-                self.is_blocked |= self.room.credits < MAX_REQUESTS as u32;
+                self.is_blocked |= credits < MAX_REQUESTS as u32;
                 stop = Some(None);
                 break;
             }
@@ -402,19 +407,20 @@ impl Lane for VerbsLane {
             let mut builder = WqeBuilder {
                 pe,
                 queue: 0,
-                regions: &connection.regions,
+                regions: regions_of(&connection.regions, &connection.further, peer_rail),
                 requester,
                 batch: &mut self.batch,
                 pool: &mut self.pool,
                 max_transfer: self.max_transfer,
-                has_atomics: self.has_atomics,
+                moved_keys: moved_keys(&self.rails, 0, rail),
                 has_fences: !self.software,
                 wants_completion,
             };
             // SAFETY: the operation's local memory is valid, as this function's caller promises.
             let built = unsafe { builder.build(op) };
             wants_completion = builder.wants_completion;
-            self.room.credits -= requester.send_queue.outstanding() - before;
+            let more = requester.send_queue.outstanding() - before;
+            self.take_credits(rail, more);
             match built {
                 Ok(()) => staged += 1,
                 Err(Blocked::NoBlock | Blocked::Unfenced) => {

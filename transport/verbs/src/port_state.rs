@@ -11,7 +11,7 @@ use oxshmem_transport::{Error, Job, Pe, Result};
 
 use crate::addressing::Addressing;
 use crate::arena::Arena;
-use crate::domain_state::PublishedState;
+use crate::domain_state::{PublishedState, RailLoss};
 use crate::ibv::{
     Access, CompletionQueue, ConnectAttributes, Event, ProtectionDomain, QueuePair, QueueSizes,
     ReceiveSource,
@@ -70,6 +70,8 @@ pub(crate) struct PortState {
     /// Numbers of failed queue pairs that have given back all shared receive buffers.
     drained_pairs: Mutex<HashSet<u32>>,
     is_down: AtomicBool,
+    /// The time at which it went down last.
+    down_since: Mutex<Option<Instant>>,
     /// The time of the last warning of an interruption.
     interruption_warned: Mutex<Option<Instant>>,
     /// The port's address and partition as they are now.
@@ -123,6 +125,7 @@ impl PortState {
             failed_pairs: SegQueue::new(),
             drained_pairs: Mutex::default(),
             is_down: AtomicBool::new(false),
+            down_since: Mutex::default(),
             inbox_taken: AtomicBool::new(false),
         };
         port_state.placement = port_state.decide_placement();
@@ -243,17 +246,26 @@ impl PortState {
         }
     }
 
-    /// This NIC, which is not the first of its PE, has failed: long transfers take the others.
+    /// This NIC has failed: the others of its PE carry on, if there are any.
     #[cold]
     pub(crate) fn fail(&self, why: &str) {
-        if self.published.fail_rail(self.rail) {
-            tracing::warn!(%why, "one of the NICs of this PE is lost: long transfers take the others");
+        match self.published.fail_rail(self.rail, why) {
+            RailLoss::Known => {}
+            RailLoss::OthersLeft => {
+                tracing::warn!(%why, "one of the NICs of this PE is lost: the others carry on");
+            }
+            RailLoss::Last => tracing::error!(%why),
         }
+    }
+
+    /// Whether its device has not failed.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.published.has_rail_failed(self.rail)
     }
 
     /// Whether new connections may use this NIC.
     pub(crate) fn is_usable(&self) -> bool {
-        self.rail == 0 || !self.is_down() && !self.published.has_rail_failed(self.rail)
+        self.is_alive() && !self.is_down()
     }
 
     /// Handles one event.
@@ -262,22 +274,20 @@ impl PortState {
         let port = self.port.name();
         match event {
             Event::Fatal(name) => {
-                let why = format!("the device failed ({name} on {port}); see the kernel log");
-                match self.rail {
-                    0 => {
-                        tracing::error!(%why);
-                        self.published.fail(&why);
-                    }
-                    _ => self.fail(&why),
-                }
+                self.fail(&format!(
+                    "the device failed ({name} on {port}); see the kernel log"
+                ));
             }
             Event::PortDown(number) if number == self.port.number => {
                 tracing::warn!(%port, "the port went down (IBV_EVENT_PORT_ERR)");
                 self.is_down.store(true, Ordering::Relaxed);
+                *self.down_since() = Some(Instant::now());
+                self.published.set_down(self.rail, true);
             }
             Event::PortUp(number) if number == self.port.number => {
                 tracing::info!(%port, "the port is up again (IBV_EVENT_PORT_ACTIVE)");
                 self.is_down.store(false, Ordering::Relaxed);
+                self.published.set_down(self.rail, false);
                 self.refresh("IBV_EVENT_PORT_ACTIVE");
             }
             Event::PortChanged(number, name)
@@ -337,6 +347,18 @@ impl PortState {
     pub(crate) fn is_down(&self) -> bool {
         // Relaxed: only for an error's words.
         self.is_down.load(Ordering::Relaxed)
+    }
+
+    fn down_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        let since = self.down_since.lock();
+        since.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this side's port is known to be down for longer than retries last.
+    pub(crate) fn is_down_for_long(&self) -> bool {
+        let longest = retry_time(self.port.timeout, self.port.retries);
+        let since = *self.down_since();
+        self.is_down() && since.is_some_and(|since| since.elapsed() > longest)
     }
 
     /// Warns of a connection that was interrupted for this reason, and is made again. One warning stands for all of a while: a link that was
@@ -444,6 +466,12 @@ impl PortState {
             reads_in,
         })
     }
+}
+
+/// The time for which a request without an answer is repeated: 4.096 µs times a power of two, for each repetition.
+fn retry_time(timeout: u8, retries: u8) -> Duration {
+    let once = Duration::from_nanos(4096).saturating_mul(1 << timeout.min(31));
+    once.saturating_mul(u32::from(retries) + 1)
 }
 
 /// The protection domain, by the keys that the device has. Some devices refuse registrations in which their writes keep

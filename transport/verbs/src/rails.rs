@@ -2,13 +2,16 @@
 //!
 //! A rail of one PE is connected with one of the peer's rails, which must have a network in common with it for certain:
 //! on isolated rails the NICs of two networks never meet. A rail that reaches none of a peer's is not used with that peer.
-//! Atomics, signals, messages and short operations stay at the first NIC of both sides: two NICs' atomics on one word do
-//! not exclude each other.
+//! Atomics, signals, messages and short operations go by the *primary* connection, at the first NIC of both sides while these
+//! work. Two NICs' atomics on one word do not exclude each other, so all primary connections towards a PE end at one NIC of it.
+//! That PE chooses another when the first is down and a peer's retries were in vain, or when it has failed; then it ends
+//! those at the first. Only NICs that promise no less than the first take its place.
 
 use std::sync::Arc;
 
 use oxshmem_transport::{Error, Result};
 
+use crate::domain_state::has_bit;
 use crate::limits::{MOST_RAILS, NAME};
 use crate::local_keys::LocalKeys;
 use crate::port::{Port, path, probe};
@@ -33,6 +36,9 @@ pub(crate) struct Rails {
     pub(crate) primary: Arc<PortState>,
     /// The others, in the order of their numbers from 1 on.
     pub(crate) further: Vec<Arc<PortState>>,
+    /// The NICs that may have primary connections, as a set of bits by their numbers: the first, and those that promise no
+    /// less than it.
+    pub(crate) stand_ins: u8,
     /// The keys of this PE's memory at the further NICs.
     pub(crate) local_keys: Arc<LocalKeys>,
     /// The ports that are left out, each with the reason.
@@ -46,6 +52,7 @@ impl Rails {
         Arc::new(Rails {
             primary,
             further: Vec::new(),
+            stand_ins: 1,
             local_keys: Arc::default(),
             left_out: Vec::new(),
         })
@@ -57,6 +64,7 @@ impl Rails {
         let mut rails = Rails {
             primary,
             further: Vec::new(),
+            stand_ins: 1,
             local_keys: Arc::default(),
             left_out: Vec::new(),
         };
@@ -139,7 +147,13 @@ impl Rails {
             0 => 0,
             _ => self.primary.settings.queue_pairs,
         };
-        bulk + u32::from(rail == 0)
+        bulk + u32::from(has_bit(self.stand_ins, rail))
+    }
+
+    /// The NICs that may have primary connections, by number.
+    pub(crate) fn stand_ins(&self) -> impl Iterator<Item = &Arc<PortState>> {
+        let all = self.all();
+        all.filter(|state| has_bit(self.stand_ins, state.rail))
     }
 
     /// The NIC of the bulk queue pair at this place.
@@ -262,6 +276,24 @@ fn suits(first: &Port, other: &Port, is_named: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether one NIC reaches another: they have a network in common for certain, and there is a path. Else the reason.
+pub(crate) fn reaches(
+    known: &RailAddress,
+    port: &PortAddress,
+    networks: &[String],
+    route_needed: bool,
+) -> Result<(), String> {
+    if !known.networks.iter().any(|name| networks.contains(name)) {
+        return Err(format!(
+            "it is in {}, and the other side's {} in {}",
+            networks.join(", "),
+            known.name,
+            known.networks.join(", ")
+        ));
+    }
+    path(&known.port, port, route_needed).map(drop)
+}
+
 /// The assignment of one side's NICs to the other side's: each to one at most.
 #[derive(Debug)]
 pub(crate) struct Pairing<'a> {
@@ -300,18 +332,12 @@ impl<'a> Pairing<'a> {
             if given.is_some() {
                 continue;
             }
-            if !known.networks.iter().any(|name| networks.contains(name)) {
-                why = format!(
-                    "it is in {}, and the other side's {} in {}",
-                    networks.join(", "),
-                    known.name,
-                    known.networks.join(", ")
-                );
-            } else if let Err(no_path) = path(&known.port, port, route_needed) {
-                why = no_path;
-            } else {
-                *given = Some(number);
-                return Ok(rail);
+            match reaches(known, port, networks, route_needed) {
+                Ok(()) => {
+                    *given = Some(number);
+                    return Ok(rail);
+                }
+                Err(not) => why = not,
             }
         }
         Err(why)

@@ -7,14 +7,14 @@ mod receives;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Result};
 
 use self::pair_table::{PairName, PairTable};
-pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair};
+pub(crate) use self::queue_pair::{ReplyWords, ResponderQueuePair, Role};
 use self::receives::Receives;
 pub(crate) use self::receives::{BATCH, message_window};
 use crate::arena::Arena;
@@ -87,6 +87,8 @@ pub(crate) struct Responder {
     /// Words for barriers, where writes are placed in any order and the device has atomics.
     flush_words: Option<Arena>,
     doorbell: OwnedFd,
+    /// Whether it has ever had a queue pair for all operations, so that messages may come.
+    has_primaries: AtomicBool,
     pub(crate) port_state: Arc<PortState>,
 }
 
@@ -117,6 +119,7 @@ impl Responder {
             flush_words: flush_words.transpose()?,
             // SAFETY: a descriptor that the call made, owned from here on.
             doorbell: unsafe { OwnedFd::from_raw_fd(doorbell) },
+            has_primaries: AtomicBool::new(false),
             port_state: Arc::clone(port_state),
         })
     }
@@ -388,8 +391,36 @@ impl Responder {
         self.receives.each_queue(CompletionQueue::arm)
     }
 
+    /// The reply to an endpoint that was accepted, while its queue pair lives.
+    pub(crate) fn known(&self, pe: Pe, endpoint: &Endpoint) -> Option<EndpointReply> {
+        known(&self.lock(), pe, endpoint)
+    }
+
+    /// Ends the queue pair of the endpoint before this one of its connection.
+    pub(crate) fn end_before(&self, pe: Pe, endpoint: &Endpoint) {
+        let before = self
+            .lock()
+            .of_nonce(pe, previous_nonce(endpoint.nonce))
+            .map(Arc::clone);
+        self.end(before.into_iter().filter(|pair| !pair.ended()).collect());
+    }
+
+    /// Ends the queue pairs for all operations: their peers connect with another NIC.
+    pub(crate) fn end_primaries(&self) {
+        let mut primaries = self.pairs();
+        primaries.retain(|pair| pair.role == Role::Primary);
+        self.end(primaries);
+        self.wake();
+    }
+
+    /// Whether messages may come to it.
+    pub(crate) fn has_primaries(&self) -> bool {
+        // Relaxed: an inbox that sleeps is woken after it was set.
+        self.has_primaries.load(Ordering::Relaxed)
+    }
+
     /// Makes the queue pair that responds to one of a lane, and gives the reply; the same reply for the same endpoint.
-    pub(crate) fn accept(&self, pe: Pe, endpoint: Endpoint) -> Result<EndpointReply> {
+    pub(crate) fn accept(&self, pe: Pe, endpoint: Endpoint, role: Role) -> Result<EndpointReply> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let port_state = &self.port_state;
         if (endpoint.from, endpoint.to) != (pe.0, port_state.published.job.me.0) {
@@ -401,18 +432,14 @@ impl Responder {
         port_state.events();
         // Here, too, disconnected lanes are released, for PEs that serve no inbox.
         self.poll()?;
-        let known = |pairs: &PairTable<ResponderQueuePair>| {
-            let known = pairs.of_nonce(pe, endpoint.nonce)?;
-            (!known.ended() && known.endpoint == endpoint).then_some(known.reply)
-        };
         // The number of a queue pair that is gone was given again, or the connection was interrupted.
         let stale: Vec<_> = {
             let pairs = self.lock();
-            if let Some(reply) = known(&pairs) {
+            if let Some(reply) = known(&pairs, pe, &endpoint) {
                 return Ok(reply);
             }
             let stale = [
-                pairs.of_peer_number(pe, endpoint.queue_pair),
+                pairs.of_peer_number(pe, (endpoint.rail, endpoint.queue_pair)),
                 pairs.of_nonce(pe, previous_nonce(endpoint.nonce)),
             ];
             let stale = stale.into_iter().flatten();
@@ -423,10 +450,10 @@ impl Responder {
         // Relaxed: only the numbers matter.
         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
         // Not under the lock: address resolution may take long.
-        let made = self.make(pe, endpoint.clone(), serial)?;
+        let made = self.make(pe, endpoint.clone(), serial, role)?;
         let reply = made.reply;
         let mut pairs = self.lock();
-        if let Some(reply) = known(&pairs) {
+        if let Some(reply) = known(&pairs, pe, &endpoint) {
             return Ok(reply);
         }
         // Under the lock: a later `disconnect_peer` finds the pair.
@@ -435,13 +462,22 @@ impl Responder {
             number: made.pair.number(),
             pe,
             nonce: endpoint.nonce,
-            peer_number: endpoint.queue_pair,
+            peer_number: (endpoint.rail, endpoint.queue_pair),
         };
         pairs.insert(name, Arc::new(made));
+        if role == Role::Primary {
+            self.has_primaries.store(true, Ordering::Relaxed);
+        }
         Ok(reply)
     }
 
-    fn make(&self, pe: Pe, endpoint: Endpoint, serial: u64) -> Result<ResponderQueuePair> {
+    fn make(
+        &self,
+        pe: Pe,
+        endpoint: Endpoint,
+        serial: u64,
+        role: Role,
+    ) -> Result<ResponderQueuePair> {
         let word = self.flush_words.as_ref().map(|arena| FlushWord {
             addr: arena
                 .at((serial % FLUSH_WORDS) as usize * size_of::<u64>())
@@ -460,7 +496,7 @@ impl Responder {
             &self.send,
             receives,
             (pe, endpoint),
-            serial,
+            (serial, role),
             order,
         )
     }
@@ -532,6 +568,16 @@ impl Responder {
     pub(crate) fn release_inbox(&self) {
         self.port_state.inbox_taken.store(false, Ordering::Release);
     }
+}
+
+/// The reply to an endpoint whose queue pair is among these, and lives.
+fn known(
+    pairs: &PairTable<ResponderQueuePair>,
+    pe: Pe,
+    endpoint: &Endpoint,
+) -> Option<EndpointReply> {
+    let known = pairs.of_nonce(pe, endpoint.nonce)?;
+    (!known.ended() && known.endpoint == *endpoint).then_some(known.reply)
 }
 
 impl Drop for Responder {

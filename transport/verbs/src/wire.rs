@@ -14,7 +14,7 @@ pub(crate) use self::address::{
 };
 pub(crate) use self::endpoint::{
     Endpoint, EndpointReplies, EndpointReply, Endpoints, FlushWord, TargetOrder, first_nonce,
-    next_nonce, previous_nonce,
+    is_first_nonce, next_nonce, previous_nonce,
 };
 pub(crate) use self::format::MOST_GIDS;
 #[cfg(any(fuzzing, test))]

@@ -158,6 +158,13 @@ pub(super) fn atomics_towards(own: AtomicTable, target: TargetProperties) -> Ato
         })
 }
 
+/// Whether a device keeps, as a target, all that another one promises.
+pub(super) fn promises_no_less(one: TargetProperties, other: TargetProperties) -> bool {
+    one.placement.in_order() >= other.placement.in_order()
+        && one.has_strict_keys >= other.has_strict_keys
+        && one.has_atomics >= other.has_atomics
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +251,25 @@ mod tests {
             assert_eq!(signals_towards(signals, false, target(true)), signals);
             let towards = signals_towards(signals, false, target(false));
             assert_eq!(towards, SignalSupport::None);
+        }
+    }
+
+    #[test]
+    fn m17_a_nic_that_promises_less_takes_no_ones_place() {
+        let target = |placement, has_strict_keys, has_atomics| TargetProperties {
+            placement,
+            has_strict_keys,
+            has_atomics,
+        };
+        let (keeps, reorders) = (Placement::Driver, Placement::DeviceOutOfOrder);
+        let full = target(keeps, true, true);
+        for less in [
+            target(reorders, true, true),
+            target(keeps, false, true),
+            target(keeps, true, false),
+        ] {
+            assert!(!promises_no_less(less, full), "{less:?}");
+            assert!(promises_no_less(full, less) && promises_no_less(less, less));
         }
     }
 

@@ -6,10 +6,11 @@ use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
 use super::lost_queue::Packets;
-use super::nics::Flushed;
+use super::nics::{Flushed, credits_at};
 use super::request_id::RequestId;
 use super::requester::Requester;
 use crate::completion_error::{CompletionError, LocalPort};
+use crate::domain_state::has_bit;
 use crate::ibv::Completion;
 use crate::ibv::sys::ibv_wc_status;
 
@@ -45,7 +46,7 @@ impl VerbsLane {
             true => 0,
             false => self.take_held(),
         };
-        let count = self.room.queue.poll(&mut self.completions)?;
+        let count = self.poll_first()?;
         self.counts.polled(count as u64);
         self.take(0, count);
         let mut all = held + count;
@@ -53,6 +54,20 @@ impl VerbsLane {
             all += self.poll_further(at);
         }
         Ok(all)
+    }
+
+    /// Completions at the first NIC. If its queue cannot be polled it is lost, and so is the lane if there is no other.
+    #[inline]
+    fn poll_first(&mut self) -> Result<usize> {
+        let polled = self.room.queue.poll(&mut self.completions);
+        match polled {
+            Err(error) if !self.further.is_empty() => {
+                let port = self.port_state.port.name();
+                self.port_state.fail(&format!("{port}: {error}"));
+                Ok(0)
+            }
+            polled => polled,
+        }
     }
 
     /// The same for one of the further NICs. One whose queue cannot be polled is lost.
@@ -141,7 +156,11 @@ impl VerbsLane {
             0 if is_flush(completion) => {
                 self.interrupt(pe, id.number, Interruption::OwnFailure, &cause)
             }
-            0 => false,
+            0 => {
+                is_own_failure(completion)
+                    && self.has_stand_in(rail)
+                    && self.interrupt(pe, id.number, Interruption::LostNic, &cause)
+            }
             _ if is_silent => self.lose_bulk(id, &cause, Packets::Gone),
             // The first NIC works perhaps.
             _ if rail > 0 && is_own_failure(completion) || is_flush(completion) => {
@@ -191,25 +210,28 @@ impl VerbsLane {
         }
     }
 
-    /// Loses the queue pairs at NICs that have failed, as a set of bits.
+    /// Loses the queue pairs at NICs that have failed, as a set of bits. A primary one is made again at another NIC, if it can
+    /// be.
     #[cold]
     pub(super) fn lose_nics(&mut self, failed: u8) {
         for at in 0..self.connections.len() {
             let ConnectionState::Connected(queues) = &self.connections[at].state else {
                 continue;
             };
-            let is_lost = |one: &Requester| one.rail > 0 && failed >> one.rail & 1 == 1;
+            let is_lost = |one: &Requester| has_bit(failed, one.rail);
             let lost = queues.numbers();
             let lost: Vec<u8> = lost
                 .filter(|queue| queues.get(*queue).is_some_and(is_lost))
                 .collect();
-            for queue in lost {
-                self.lose_queue(
-                    Pe(at as u32),
-                    queue,
-                    "its NIC has failed",
-                    Packets::MayBeLate,
-                );
+            let pe = Pe(at as u32);
+            // The bulk ones first: what they had outstanding is in doubt if the primary one goes too.
+            for queue in lost.into_iter().rev() {
+                match queue {
+                    0 => self.leave_failed_nic(pe),
+                    bulk => {
+                        self.lose_queue(pe, bulk, "its NIC has failed", Packets::MayBeLate);
+                    }
+                }
             }
         }
     }
@@ -236,13 +258,7 @@ impl VerbsLane {
     /// The credits for requests to a NIC's completion queue.
     #[inline]
     pub(super) fn credits(&self, rail: u8) -> u32 {
-        match rail {
-            0 => self.room.credits,
-            rail => {
-                let nic = self.further.iter().find(|nic| nic.port_state.rail == rail);
-                nic.map_or(0, |nic| nic.room.credits)
-            }
-        }
+        credits_at(&self.room, &self.further, rail)
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use super::bounce_pool::BouncePool;
 use super::kept::Kept;
 use super::long_operations::LongOperations;
 use super::nics::Flushed;
-use super::requester::{Making, Predecessor, Requester};
+use super::requester::{Making, NicPair, Predecessor, Requester};
 use super::send_queue::{Deliver, WorkRequest};
 use super::stripes::{BulkQueue, Repeat, Stripes};
 use crate::completion_error::CompletionError;
@@ -17,11 +17,16 @@ use crate::rails::Rails;
 use crate::remote_region::{Imported, Regions};
 use crate::wire::{EndpointReplies, EndpointReply, Endpoints};
 
+/// The first NICs of both sides.
+const FIRST_NICS: NicPair = NicPair { here: 0, there: 0 };
+
 /// The queue pairs of one connection.
 #[derive(Debug)]
 pub(crate) struct Queues {
     /// That of all operations, or of all but long transfers.
     pub(crate) primary: Requester,
+    /// Others that the peer may choose in its place; none once connected.
+    others: Vec<Requester>,
     /// Those of long transfers.
     pub(crate) stripes: Option<Stripes>,
     /// The reply by which they were connected.
@@ -73,9 +78,27 @@ impl Queues {
         }
     }
 
+    /// The queue pairs among which the peer chooses the primary one.
+    fn candidates(&self) -> impl Iterator<Item = &Requester> {
+        std::iter::once(&self.primary).chain(&self.others)
+    }
+
     /// The endpoint's bytes.
     fn endpoint_bytes(&self) -> Vec<u8> {
-        Endpoints(self.all().map(|one| one.endpoint.clone()).collect()).to_bytes()
+        let all = self.candidates().chain(self.bulk());
+        let endpoints = Endpoints {
+            primaries: self.candidates().count() as u8,
+            queues: all.map(|one| one.endpoint.clone()).collect(),
+        };
+        endpoints.to_bytes()
+    }
+
+    /// Makes the candidate at this place the primary queue pair. Nothing was posted to the others, which end.
+    fn choose(&mut self, at: usize) {
+        if let Some(other) = at.checked_sub(1).and_then(|at| self.others.get_mut(at)) {
+            std::mem::swap(&mut self.primary, other);
+        }
+        self.others.clear();
     }
 
     /// Connects one queue pair, or drops it if it is one of a further NIC that does not reach the peer.
@@ -91,7 +114,7 @@ impl Queues {
         };
         let connected = match reply {
             Some(reply) => match one.connect(rails, pe, reply) {
-                Err(error) if one.rail == 0 => return Err(error),
+                Err(error) if queue == 0 || one.rail == 0 => return Err(error),
                 connected => connected.map_err(|error| error.to_string()),
             },
             None => Err("none of that PE's NICs reaches it".into()),
@@ -241,18 +264,26 @@ impl Connection {
         let after = |nonce| Predecessor { nonce, attempt };
         let requests = kept.map_or(0, |kept| kept.requests.len());
         let before = kept.map(|kept| after(kept.nonce));
-        let primary = making.primary(before, requests)?;
+        let mut primaries = making.primaries(kept.map(|kept| &**kept), |rail| {
+            making.primary(rail, before, requests)
+        })?;
+        let primary = primaries.remove(0);
         let bulk = (0..making.rails.bulk_queues() as usize).map(|at| {
             let nonce = kept.and_then(|kept| kept.bulk_nonces.get(at).copied().flatten());
             making.bulk(at, nonce.map(after))
         });
         let bulk = bulk.collect::<Result<Vec<_>>>()?;
-        let stripes = (!bulk.is_empty()).then(|| Stripes::new(bulk));
+        let mut stripes = (!bulk.is_empty()).then(|| Stripes::new(bulk));
+        if let (Some(stripes), Some(kept)) = (&mut stripes, kept) {
+            let places = (0..).zip(&mut stripes.queues);
+            places.for_each(|(at, bulk)| bulk.is_dirty = kept.dirty >> at & 1 == 1);
+        }
         if stripes.is_some() {
             self.operations.get_or_insert_default();
         }
         let queues = Queues {
             primary,
+            others: primaries,
             stripes,
             reply: None,
         };
@@ -265,6 +296,7 @@ impl Connection {
     pub(crate) fn connect(&mut self, rails: &Rails, pe: Pe, reply: &[u8]) -> Result<()> {
         let bad = |why: String| bad_peer_data("the answer to a lane's endpoint", pe, why);
         let replies = EndpointReplies::from_bytes(reply).map_err(bad)?.0;
+        let missing = |rail| lacks_regions(&self.regions, &self.further, rail);
         let queues = match &mut self.state {
             ConnectionState::Created(queues) => queues,
             ConnectionState::Connected(queues) => {
@@ -278,22 +310,50 @@ impl Connection {
                 return Err(bad("this lane made no endpoint towards it".into()));
             }
         };
-        let offered = queues.all().count();
+        let primaries = queues.candidates().count();
+        let offered = primaries + queues.bulk().count();
         if replies.len() != offered {
             return Err(bad(format!(
                 "it is of {} queue pairs, and the endpoint of {offered}",
                 replies.len()
             )));
         }
-        for (one, reply) in queues.all().zip(&replies) {
+        for (one, reply) in queues.candidates().chain(queues.bulk()).zip(&replies) {
             if let Some(reply) = reply {
                 one.check(rails, reply).map_err(bad)?;
             }
         }
-        let alive = queues.numbers();
+        let (first, bulk) = replies.split_at(primaries);
+        let mut chosen = first.iter().enumerate();
+        let mut chosen = chosen
+            .by_ref()
+            .filter_map(|(at, reply)| Some((at, (*reply)?)));
+        let (Some((at, first_reply)), None) = (chosen.next(), chosen.next()) else {
+            return Err(bad(
+                "it connects not one of the queue pairs for all operations".into(),
+            ));
+        };
+        if missing(first_reply.rail) {
+            return Err(Error::Unreachable {
+                transport: NAME,
+                pe,
+                why: format!(
+                    "its NIC {} has no keys of some of its memory",
+                    first_reply.rail
+                ),
+            });
+        }
+        queues.choose(at);
+        queues.connect_one(rails, pe, 0, Some(first_reply))?;
+        let alive = queues.numbers().skip(1);
         let alive: Vec<u8> = alive.filter(|queue| queues.get(*queue).is_some()).collect();
-        for (queue, one) in alive.into_iter().zip(replies) {
-            queues.connect_one(rails, pe, queue, one)?;
+        for (queue, one) in alive.into_iter().zip(bulk) {
+            queues.connect_one(rails, pe, queue, *one)?;
+        }
+        let nics = queues.primary.nics();
+        if nics != FIRST_NICS {
+            let (here, there) = (nics.here, nics.there);
+            tracing::info!(%pe, here, there, "another NIC has the connection for all operations with a PE");
         }
         queues.reply = Some(reply.into());
         let created = std::mem::replace(&mut self.state, ConnectionState::Unused);
@@ -375,10 +435,10 @@ impl Connection {
     /// requests: the completion queue may still hold as many flushed completions.
     #[cold]
     pub(crate) fn fail(&mut self, cause: CompletionError, pool: &mut BouncePool) -> Flushed {
-        let kept = self.kept.take();
-        let mut flushed = Flushed::at(0, kept.map_or(0, |kept| kept.discard(pool)));
-        flushed += self.fail_queues(cause, pool);
-        flushed
+        if let Some(kept) = self.kept.take() {
+            kept.discard(pool);
+        }
+        self.fail_queues(cause, pool)
     }
 
     fn fail_queues(&mut self, cause: CompletionError, pool: &mut BouncePool) -> Flushed {
@@ -407,6 +467,13 @@ pub(super) fn regions_of<'a>(
             .get(usize::from(rail) - 1)
             .map_or(&[][..], |regions| regions),
     }
+}
+
+/// Whether one of the peer's NICs lacks the keys of a region that its first one has.
+fn lacks_regions(first: &Regions, further: &[Regions], peer_rail: u8) -> bool {
+    let known = regions_of(first, further, peer_rail);
+    let mut all = first.iter().enumerate();
+    all.any(|(at, region)| region.is_some() && !matches!(known.get(at), Some(Some(_))))
 }
 
 /// Delivers the data that a completed request has fetched, and releases its block.

@@ -9,6 +9,9 @@
 //!
 //! Writes that were acknowledged are not in doubt. They were at the target for as long as the retries lasted, or until its queue pair
 //! was destroyed, which the target does before it makes the new one. So whatever comes by that comes after them.
+//! Where it comes by another NIC although the old one was not silent for so long, it waits until nothing comes by that any more.
+
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Result};
 
@@ -33,6 +36,8 @@ pub(super) enum Interruption {
     Silence,
     /// This side's device has given up the queue pair.
     OwnFailure,
+    /// The NIC here has failed, or its port is down.
+    LostNic,
 }
 
 impl Interruption {
@@ -43,13 +48,17 @@ impl Interruption {
                 "a PE was silent for as long as the retries last (was a link down?)"
             }
             Interruption::OwnFailure => "this side's device has given up a queue pair",
+            Interruption::LostNic => "a NIC of this PE is lost",
         }
     }
 }
 
+/// The longest wait for room in the completion queue that other connections share.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(1);
+
 impl Queues {
     /// The parts of a connection that is interrupted, if it can be made again.
-    fn keep(&self, reason: Interruption) -> Option<Kept> {
+    fn keep(&self, reason: Interruption, lifetime: Duration) -> Option<Kept> {
         let primary = &self.primary;
         let attempt = match primary.ever_acked {
             true => 1,
@@ -60,9 +69,19 @@ impl Queues {
         if is_nobody || attempt > ATTEMPTS || primary.in_doubt() > 0 {
             return None;
         }
+        let stripes = self.stripes.iter().flat_map(|stripes| &stripes.queues);
+        let dirty = (0..).zip(stripes);
+        let dirty = dirty.fold(0, |set, (at, bulk)| set | u64::from(bulk.is_dirty) << at);
         Some(Kept {
             requests: primary.send_queue.iter().collect(),
+            nics: primary.nics(),
+            leaves_nic: attempt > 1 || reason == Interruption::LostNic,
+            not_before: match reason {
+                Interruption::Silence => None,
+                _ => Instant::now().checked_add(lifetime),
+            },
             nonce: primary.nonce(),
+            dirty,
             bulk_nonces: self
                 .stripes
                 .iter()
@@ -76,9 +95,9 @@ impl Queues {
 }
 
 impl Connection {
-    /// Ends the queue pairs, and keeps the requests of the primary one for the next. Gives the number of others, which are
-    /// forgotten; none if it cannot be.
-    fn interrupt(&mut self, reason: Interruption) -> Option<Flushed> {
+    /// Ends the queue pairs, and keeps the requests of the primary one for the next. Gives the number of completions that may
+    /// still come; none if it cannot be.
+    fn interrupt(&mut self, reason: Interruption, lifetime: Duration) -> Option<Flushed> {
         let ConnectionState::Connected(queues) = &self.state else {
             return None;
         };
@@ -87,7 +106,8 @@ impl Connection {
         if operations.is_some_and(|operations| !operations.is_empty()) {
             return None;
         }
-        let kept = queues.keep(reason)?;
+        let kept = queues.keep(reason, lifetime)?;
+        let primary = Flushed::at(queues.primary.rail, queues.primary.send_queue.outstanding());
         let mut forgotten = Flushed::default();
         for bulk in queues.bulk() {
             forgotten.add(bulk.rail, bulk.send_queue.outstanding());
@@ -106,6 +126,7 @@ impl Connection {
             return Some(forgotten);
         }
         self.kept = Some(Box::new(kept));
+        forgotten += primary;
         Some(forgotten)
     }
 }
@@ -121,21 +142,27 @@ impl VerbsLane {
         reason: Interruption,
         why: &CompletionError,
     ) -> bool {
+        let rail = self.rail_of(pe, 0);
+        let lifetime = self.port_state.settings.packet_lifetime;
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
-        self.room.credits += connection.retire(number.wrapping_sub(1), &mut self.pool);
-        let Some(forgotten) = connection.interrupt(reason) else {
+        let retired = connection.retire(number.wrapping_sub(1), &mut self.pool);
+        let interrupted = connection.interrupt(reason, lifetime);
+        self.give_credits(rail, retired);
+        let Some(forgotten) = interrupted else {
             return false;
         };
+        let connection = &self.connections[pe.index()];
         if let ConnectionState::Failed(cause) = &connection.state {
             self.errors.push_back(cause.error(pe));
             self.note_flushed(forgotten);
             return true;
         }
         self.note_flushed(forgotten);
-        self.port_state.report_interruption(pe, reason.explain());
+        let port_state = self.rails.get(rail).unwrap_or(&self.port_state);
+        port_state.report_interruption(pe, reason.explain());
         self.errors.push_back(Error::Interrupted {
             transport: NAME,
             pe,
@@ -144,34 +171,39 @@ impl VerbsLane {
         true
     }
 
-    /// Posts the requests that a connection has kept, after it was connected again.
+    /// Posts the requests that a connection has kept, after it was connected again. If they cannot be, the connection fails.
     #[cold]
     pub(super) fn resume(&mut self, pe: Pe) -> Result<()> {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
+        let kept = self.connections.get_mut(pe.index());
+        let Some(kept) = kept.and_then(|connection| connection.kept.take()) else {
             return Ok(());
         };
-        let nothing = connection.write_of_nothing(0);
-        let ConnectionState::Connected(queues) = &mut connection.state else {
+        let nics = self.connected(pe).map(|(_, queues)| queues.primary.nics());
+        if let Some(after) = kept.not_before.filter(|_| nics != Some(kept.nics)) {
+            std::thread::sleep(after.saturating_duration_since(Instant::now()));
+        }
+        let taken_over = self.take_over(pe, &kept);
+        let entered = match taken_over {
+            Ok(requests) => self.enter_kept(pe, &kept, requests),
+            Err(why) => Err(why),
+        };
+        let requests = match entered {
+            Ok(requests) => requests,
+            Err(why) => {
+                kept.discard(&mut self.pool);
+                let cause = CompletionError::Failed(why);
+                let error = cause.error(pe);
+                self.fail(pe, cause);
+                return Err(error);
+            }
+        };
+        let Some((connection, queues)) = self.connected(pe) else {
             return Ok(());
         };
-        let requester = &mut queues.primary;
-        let Some(kept) = connection.kept.take() else {
-            return Ok(());
-        };
-        requester.gpu_written |= kept.gpu_written;
-        // All are entered before the first is posted: if one is refused, all of them are cancelled.
-        let queue = &mut requester.send_queue;
-        let numbers: Vec<u32> = kept
-            .requests
-            .iter()
-            .map(|sent| queue.enter(*sent))
-            .collect();
-        let reads = kept.requests.iter().zip(&numbers);
-        let mut reads = reads.filter(|(sent, _)| sent.request.kind == RequestKind::Read);
-        requester.last_read = reads.next_back().map(|(_, number)| *number);
-        let mut requests = kept.requests.iter().zip(&numbers);
+        let nothing = connection.write_of_nothing(queues.primary.peer_rail);
+        let mut requests = requests.iter();
         loop {
-            for (sent, number) in requests.by_ref().take(LONGEST) {
+            for (number, sent) in requests.by_ref().take(LONGEST) {
                 let id = RequestId::primary(pe, *number);
                 self.batch.push(id, repeated(sent, nothing));
             }
@@ -181,6 +213,60 @@ impl VerbsLane {
             // SAFETY: the poster of each get promised its memory until it has completed. Blocks are the lane's.
             unsafe { self.submit(pe, true) }.map_err(|error| *error)?;
         }
+    }
+
+    /// The kept requests as the new primary queue pair carries them out, or the reason why it cannot.
+    fn take_over(&self, pe: Pe, kept: &Kept) -> Result<Vec<Sent>, String> {
+        let Some((connection, queues)) = self.connected(pe) else {
+            return Err("it is not connected".into());
+        };
+        let to = queues.primary.nics();
+        let moved = kept.requests.iter().map(|sent| match sent.request.kind {
+            RequestKind::Read | RequestKind::Part => {
+                self.moved_request(connection, *sent, kept.nics, to)
+            }
+            _ => Some(*sent),
+        });
+        let moved: Option<Vec<Sent>> = moved.collect();
+        moved.ok_or_else(|| {
+            "a get that was outstanding is of memory that the NIC which takes over has no key of"
+                .into()
+        })
+    }
+
+    /// Enters requests in the new primary queue pair's queue, all before the first is posted: if one is refused, all of them
+    /// are cancelled. Gives them with their numbers, or the reason why there is no room.
+    fn enter_kept(
+        &mut self,
+        pe: Pe,
+        kept: &Kept,
+        requests: Vec<Sent>,
+    ) -> Result<Vec<(u32, Sent)>, String> {
+        let (rail, count) = (self.rail_of(pe, 0), requests.len() as u32);
+        let since = Instant::now();
+        while self.credits(rail) < count {
+            let polled = self.poll().map_err(|error| error.to_string())?;
+            if polled == 0 && since.elapsed() > ROOM_TIMEOUT {
+                return Err("its completion queue has no room for what was outstanding".into());
+            }
+            std::thread::yield_now();
+        }
+        let Some(requester) = self.requester_mut(pe, 0) else {
+            return Err("it is not connected".into());
+        };
+        requester.gpu_written |= kept.gpu_written;
+        if requester.send_queue.free() < count {
+            return Err("its queue pair has no room for what was outstanding".into());
+        }
+        let queue = &mut requester.send_queue;
+        let entered = requests.into_iter().map(|sent| (queue.enter(sent), sent));
+        let entered: Vec<(u32, Sent)> = entered.collect();
+        let mut reads = entered
+            .iter()
+            .filter(|(_, sent)| sent.request.kind == RequestKind::Read);
+        requester.last_read = reads.next_back().map(|(number, _)| *number);
+        self.take_credits(rail, count);
+        Ok(entered)
     }
 }
 

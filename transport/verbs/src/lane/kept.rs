@@ -1,17 +1,28 @@
 //! The parts of an interrupted connection that its next queue pair takes over.
 
+use std::time::Instant;
+
 use super::bounce_pool::BouncePool;
+use super::requester::NicPair;
 use super::send_queue::Sent;
 
 /// These parts.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// The requests that it is to carry out, in order. Their completions have room in the completion queue.
+    /// The requests that it is to carry out, in order.
     pub(super) requests: Vec<Sent>,
+    /// The NICs whose keys they have.
+    pub(super) nics: NicPair,
+    /// Whether the NIC of this side comes last among those for the next queue pair.
+    pub(super) leaves_nic: bool,
+    /// The time before which nothing is posted at other NICs: packets of the old queue pair may still come.
+    pub(super) not_before: Option<Instant>,
     /// The nonce of the endpoint that was interrupted.
     pub(super) nonce: u64,
     /// Those of its bulk queue pairs' endpoints, by their places; none of lost ones.
     pub(super) bulk_nonces: Vec<Option<u64>>,
+    /// Those of them that were written by since their last flush, as a set of bits by their places.
+    pub(super) dirty: u64,
     /// New queue pairs since the peer last answered, with the next one.
     pub(super) attempt: u32,
     /// Whether GPU memory was written since the last flush.
@@ -19,10 +30,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Releases the blocks. Gives the number of requests, none of which is carried out.
-    pub(super) fn discard(self, pool: &mut BouncePool) -> u32 {
+    /// Releases the blocks. None of the requests is carried out.
+    pub(super) fn discard(self, pool: &mut BouncePool) {
         let blocks = self.requests.iter().filter_map(|sent| sent.request.block);
         blocks.for_each(|block| pool.release(block));
-        self.requests.len() as u32
     }
 }

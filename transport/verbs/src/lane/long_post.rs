@@ -7,10 +7,11 @@ use super::batch::LocalBuffer;
 use super::connection::{Connection, ConnectionState, Queues, regions_of};
 use super::long_operations::LongNumber;
 use super::lost_queue::Packets;
+use super::nics::credits_at;
 use super::requester::Requester;
 use super::stripes::{BulkQueue, Stripes, cut};
 use super::wqe_builder::{
-    Blocked, MAX_REQUESTS, WqeBuilder, key, length, unsupported, with_signals,
+    Blocked, MAX_REQUESTS, WqeBuilder, key, length, moved_keys, unsupported, with_signals,
 };
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
@@ -232,7 +233,7 @@ impl VerbsLane {
         let Some((connection, queues)) = self.connected(pe) else {
             return Err(Blocked::Full);
         };
-        let regions = &connection.regions;
+        let regions = connection.regions_at(queues.primary.peer_rail);
         let (local, is_put, remote) = match *op {
             Op::Put { from, to } | Op::PutSignal { from, to, .. } => (from, true, to),
             Op::Get { into, from } => (into, false, from),
@@ -262,7 +263,7 @@ impl VerbsLane {
         else {
             return Ok(transfer);
         };
-        with_signals(self.has_atomics, queues.primary.order)?;
+        with_signals(queues.primary.has_atomics, queues.primary.order)?;
         find_word(regions, pe, signal, "a signal")?;
         let (order, has_fences) = (queues.primary.order, !self.software);
         let is_write = op == SignalOp::Set;
@@ -445,7 +446,8 @@ impl VerbsLane {
             let Some((number, signal)) = operations.and_then(|operations| operations.due()) else {
                 return Ok(());
             };
-            if !queues.primary.has_room(self.room.credits as usize) {
+            let credits = credits_at(&self.room, &self.further, queues.primary.rail);
+            if !queues.primary.has_room(credits as usize) {
                 return Err(Blocked::Full);
             }
             self.build(pe, 0, |builder| {
@@ -486,7 +488,7 @@ impl VerbsLane {
         let Some(requester) = queues.get_mut(queue) else {
             return Err(Blocked::Full);
         };
-        let before = requester.send_queue.outstanding();
+        let (rail, before) = (requester.rail, requester.send_queue.outstanding());
         let mut builder = WqeBuilder {
             pe,
             queue,
@@ -499,12 +501,12 @@ impl VerbsLane {
             batch: &mut self.batch,
             pool: &mut self.pool,
             max_transfer: self.max_transfer,
-            has_atomics: self.has_atomics,
+            moved_keys: moved_keys(&self.rails, queue, rail),
             has_fences: !self.software,
             wants_completion: true,
         };
         let built = build(&mut builder);
-        let (rail, more) = (requester.rail, requester.send_queue.outstanding() - before);
+        let more = requester.send_queue.outstanding() - before;
         self.take_credits(rail, more);
         built
     }

@@ -211,9 +211,21 @@ impl VerbsLane {
 
     /// A request as queue pairs of these NICs carry it out, if they have keys of its memory.
     fn moved(&self, connection: &Connection, repeat: Repeat, to: NicPair) -> Option<Repeat> {
-        let Repeat::Request(mut sent, part_of, from) = repeat else {
+        let Repeat::Request(sent, part_of, from) = repeat else {
             return Some(repeat);
         };
+        let sent = self.moved_request(connection, sent, from, to)?;
+        Some(Repeat::Request(sent, part_of, to))
+    }
+
+    /// A read, or a part of a put, as queue pairs of other NICs carry it out, if they have keys of its memory.
+    pub(super) fn moved_request(
+        &self,
+        connection: &Connection,
+        mut sent: Sent,
+        from: NicPair,
+        to: NicPair,
+    ) -> Option<Sent> {
         let sides = &mut sent.read;
         sides.rkey = connection.moved_rkey(sides.rkey, from.there, to.there)?;
         if from.here != to.here {
@@ -224,7 +236,7 @@ impl VerbsLane {
                 keys.moved(sides.lkey, from.here, to.here)?
             };
         }
-        Some(Repeat::Request(sent, part_of, to))
+        Some(sent)
     }
 
     fn repeat_request(

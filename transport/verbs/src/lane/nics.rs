@@ -55,6 +55,18 @@ pub(super) struct LaneNic {
     pub(super) port_state: Arc<PortState>,
 }
 
+/// The credits for requests to a NIC's completion queue.
+#[inline]
+pub(super) fn credits_at(first: &CompletionRoom, further: &[LaneNic], rail: u8) -> u32 {
+    match rail {
+        0 => first.credits,
+        rail => {
+            let nic = further.iter().find(|nic| nic.port_state.rail == rail);
+            nic.map_or(0, |nic| nic.room.credits)
+        }
+    }
+}
+
 /// Completions of destroyed queue pairs, by NIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flushed([u32; MOST_RAILS]);

@@ -72,7 +72,8 @@ impl VerbsLane {
     #[cold]
     pub(super) fn refused_by_device(&mut self, pe: Pe, refusal: Refusal) -> BoxedError {
         let source = std::io::Error::from_raw_os_error(refusal.code);
-        let port = self.port_state.port.name();
+        let port_state = self.rails.get(self.rail_of(pe, 0));
+        let port = port_state.unwrap_or(&self.port_state).port.name();
         let lasting = match refusal.for_want_of_room() {
             Some(_) => {
                 ", for a second, though by its completions it has room; OXSHMEM_VERBS_DEPTH asks for less"

@@ -46,6 +46,10 @@ pub(crate) struct Requester {
     pub(crate) put_keys: PutKeys,
     /// Whether GPU memory was written since the last flush.
     pub(crate) gpu_written: bool,
+    /// Whether a message was sent, whose reply may be on its way.
+    pub(crate) has_sent_messages: bool,
+    /// Whether this side's device adds, compares and swaps.
+    pub(crate) has_atomics: bool,
     /// The order of writes at the target.
     pub(crate) order: TargetOrder,
     /// Bytes that one packet carries.
@@ -97,27 +101,49 @@ pub(super) struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Creates the primary queue pair; `kept` requests are to find room there.
-    pub(super) fn primary(&self, before: Option<Predecessor>, kept: usize) -> Result<Requester> {
-        let nic = (&*self.rails.primary, &self.first.queue);
+    /// The NIC of this number, if the lane uses it.
+    pub(super) fn nic(&self, rail: u8) -> Option<(&PortState, &Arc<CompletionQueue>)> {
+        if rail == 0 {
+            return Some((&*self.rails.primary, &self.first.queue));
+        }
+        let nic = self.further.iter().find(|nic| nic.port_state.rail == rail);
+        nic.map(|nic| (&*nic.port_state, &nic.room.queue))
+    }
+
+    /// Creates a primary queue pair at a NIC; `kept` requests are to find room there.
+    pub(super) fn primary(
+        &self,
+        rail: u8,
+        before: Option<Predecessor>,
+        kept: usize,
+    ) -> Result<Requester> {
+        let nic = self.nic(rail);
+        let nic = nic.unwrap_or((&*self.rails.primary, &self.first.queue));
         self.requester(nic, Role::Primary, before, kept)
     }
 
-    /// Creates the bulk queue pair at this place. None where its NIC cannot be used, which is not the first.
+    /// Creates the bulk queue pair at this place. None where its NIC cannot be used: the first one is left out only if it is
+    /// lost, or if the connection is made again.
     pub(super) fn bulk(&self, at: usize, before: Option<Predecessor>) -> Result<Option<Requester>> {
         let rail = self.rails.of_bulk_queue(at);
-        if rail == 0 {
-            let nic = (&*self.rails.primary, &self.first.queue);
-            return self.requester(nic, Role::Bulk, before, 0).map(Some);
-        }
-        let nic = self.further.iter().find(|nic| nic.port_state.rail == rail);
-        let Some(nic) = nic.filter(|nic| nic.port_state.is_usable()) else {
+        let Some(nic) = self.nic(rail) else {
             return Ok(None);
         };
-        nic.port_state.events();
-        let made = self.requester((&nic.port_state, &nic.room.queue), Role::Bulk, before, 0);
+        let (port_state, _) = nic;
+        port_state.events();
+        let is_usable = match (rail, before) {
+            (0, None) => port_state.is_alive(),
+            _ => port_state.is_usable(),
+        };
+        if !is_usable {
+            return Ok(None);
+        }
+        let made = self.requester(nic, Role::Bulk, before, 0);
+        if rail == 0 {
+            return made.map(Some);
+        }
         let made = made.inspect_err(|error| {
-            let (pe, port) = (self.pe, nic.port_state.port.name());
+            let (pe, port) = (self.pe, port_state.port.name());
             tracing::warn!(%pe, %port, %error, "a NIC is not used with a PE");
         });
         Ok(made.ok())
@@ -169,6 +195,8 @@ impl Making<'_> {
             pair,
             rail: port_state.rail,
             peer_rail: 0,
+            has_sent_messages: false,
+            has_atomics: port_state.has_atomics(),
             last_read: None,
             last_atomic: None,
             // Puts must not pass those of the queue pair before it, if a fence was between them.
@@ -245,7 +273,7 @@ impl Requester {
         self.pair.connect(&attributes)?;
         self.packet_bytes = 128 << reply.mtu;
         self.order = reply.order;
-        if !port_state.has_atomics() {
+        if !self.has_atomics {
             // This side's device has none to perform on it.
             self.order.flush_word = None;
         }

@@ -7,6 +7,7 @@ use oxshmem_transport::Pe;
 use super::VerbsLane;
 use super::batch::{LocalBuffer, Operation, SendRequest};
 use super::connection::ConnectionState;
+use super::nics::credits_at;
 use super::request_id::RequestId;
 use super::send_queue::{RequestKind, WorkRequest};
 
@@ -107,7 +108,8 @@ impl VerbsLane {
                 continue;
             }
             let later = queue.expects_completion() && !wants_signal;
-            if later || self.room.credits == 0 || queue.free() == 0 {
+            let credits = credits_at(&self.room, &self.further, queues.primary.rail);
+            if later || credits == 0 || queue.free() == 0 {
                 connection.is_listed = true;
                 connection.wants_signal = wants_signal;
                 self.wants_signal |= wants_signal;

@@ -11,7 +11,9 @@ use super::send_mode::{SendMode, send_mode, split};
 use super::send_queue::{Deliver, Read, RequestKind, WorkRequest};
 use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold, word_hold};
 use crate::limits::{MESSAGE, NAME, UNREGISTERED};
+use crate::local_keys::{LocalKeys, lkey_at};
 use crate::port_state::REQUESTS_PER_OPERATION;
+use crate::rails::Rails;
 use crate::region::MrKey;
 use crate::remote_region::{BoxedError, Imported, RemoteAddress, boxed, find, find_word};
 use crate::wire::TargetOrder;
@@ -50,8 +52,8 @@ pub(crate) struct WqeBuilder<'a> {
     pub(crate) pool: &'a mut BouncePool,
     /// The longest transfer, in bytes.
     pub(crate) max_transfer: u64,
-    /// Whether this side's device adds, compares and swaps.
-    pub(crate) has_atomics: bool,
+    /// The keys of local memory at further NICs, where one of these has the primary queue pair.
+    pub(crate) moved_keys: Option<&'a LocalKeys>,
     /// Whether a request may wait at the device for the reads and atomics before it. In rxe (Linux 6.1) such a request that
     /// is sent again waits for ever: it counts itself, and what came after it, among those.
     pub(crate) has_fences: bool,
@@ -81,6 +83,33 @@ pub(super) fn with_signals(has_atomics: bool, target: TargetOrder) -> Result<(),
 #[inline]
 pub(super) fn key(local: &Local) -> Option<MrKey> {
     local.key.map(MrKey::from_local_key)
+}
+
+/// The keys of local memory that a queue pair needs which is not where its number says.
+#[inline]
+pub(super) fn moved_keys(rails: &Rails, queue: u8, rail: u8) -> Option<&LocalKeys> {
+    // Parts of long transfers have the keys of their NIC already.
+    (queue == 0 && rail != 0).then_some(&*rails.local_keys)
+}
+
+/// The key at another NIC of memory with this key at the first.
+#[cold]
+fn moved_key(
+    known: MrKey,
+    keys: &LocalKeys,
+    rail: u8,
+    len: usize,
+) -> Result<Option<MrKey>, Blocked> {
+    let moved = known
+        .further
+        .and_then(|place| lkey_at(&keys.get(place), rail));
+    match moved {
+        Some(lkey) => Ok(Some(MrKey { lkey, ..known })),
+        None if !known.on_gpu && len <= UNREGISTERED => Ok(None),
+        None => Err(unsupported(format!(
+            "a transfer of {len} bytes of memory that has no key at the NIC which has taken the place of this PE's first"
+        ))),
+    }
 }
 
 /// A transfer's length, if the lane can do it.
@@ -163,7 +192,7 @@ impl WqeBuilder<'_> {
         op: SignalOp,
         value: u64,
     ) -> Result<(), Blocked> {
-        with_signals(self.has_atomics, self.requester.order)?;
+        with_signals(self.requester.has_atomics, self.requester.order)?;
         let remote = find(self.regions, self.pe, to, self.length(from)?)?;
         let signal = find_word(self.regions, self.pe, signal, "a signal")?;
         let across = remote.on_gpu != signal.on_gpu;
@@ -227,6 +256,7 @@ impl WqeBuilder<'_> {
             kind: RequestKind::Message,
             ..WorkRequest::PLAIN
         };
+        self.requester.has_sent_messages = true;
         self.push(Operation::Send, local, false, work);
         Ok(())
     }
@@ -423,6 +453,16 @@ impl WqeBuilder<'_> {
         length(local, self.max_transfer)
     }
 
+    /// The key of local memory at the NIC of the queue pair. Without one there short transfers take a block, as those without
+    /// any key do.
+    #[inline]
+    fn local_key(&self, local: &Local) -> Result<Option<MrKey>, Blocked> {
+        match (key(local), self.moved_keys) {
+            (Some(known), Some(keys)) => moved_key(known, keys, self.requester.rail, local.len),
+            (known, _) => Ok(known),
+        }
+    }
+
     /// The local buffer of a source: inline, copied or in place.
     ///
     /// # Safety
@@ -438,7 +478,7 @@ impl WqeBuilder<'_> {
         if len == 0 {
             return Ok((LocalBuffer::Empty, None));
         }
-        match send_mode(from.len, key(from), self.requester.max_inline) {
+        match send_mode(from.len, self.local_key(from)?, self.requester.max_inline) {
             SendMode::Inline => Ok((LocalBuffer::Inline(from.addr.cast_const(), len), None)),
             SendMode::Bcopy => {
                 let block = self.pool.acquire(from.len).ok_or(Blocked::NoBlock)?;
@@ -493,7 +533,7 @@ impl WqeBuilder<'_> {
             );
             return Ok(());
         }
-        let (local, work) = match key(into) {
+        let (local, work) = match self.local_key(into)? {
             Some(key) => (
                 LocalBuffer::Registered(into.addr, len, key.lkey),
                 WorkRequest::PLAIN,
@@ -526,7 +566,7 @@ impl WqeBuilder<'_> {
             AtomicOp::Fetch => true,
             // A write does not give the old value.
             AtomicOp::Set => fetch.is_none(),
-            AtomicOp::Add | AtomicOp::CompareSwap => self.has_atomics,
+            AtomicOp::Add | AtomicOp::CompareSwap => self.requester.has_atomics,
             _ => false,
         };
         let changes = matches!(op, AtomicOp::Add | AtomicOp::CompareSwap);
@@ -614,7 +654,7 @@ impl WqeBuilder<'_> {
     /// The local buffer for an atomic's old value, and the request that delivers it.
     #[inline]
     fn fetch_buffer(&mut self, into: &Local) -> Result<(LocalBuffer, WorkRequest), Blocked> {
-        if let Some(key) = key(into) {
+        if let Some(key) = self.local_key(into)? {
             let local = LocalBuffer::Registered(into.addr, 8, key.lkey);
             return Ok((local, WorkRequest::PLAIN));
         }

@@ -16,8 +16,11 @@ pub(super) struct PairName {
     /// The nonce of that lane's endpoint.
     pub(super) nonce: u64,
     /// The number of that lane's queue pair, on its device. A later one may have it.
-    pub(super) peer_number: u32,
+    pub(super) peer_number: PeerNumber,
 }
+
+/// The number of a NIC among those of a peer, and of a queue pair there.
+pub(super) type PeerNumber = (u8, u32);
 
 /// Queue pairs by their names.
 #[derive(Debug)]
@@ -26,7 +29,7 @@ pub(super) struct PairTable<T> {
     /// Numbers, by PE and nonce.
     by_nonce: HashMap<(Pe, u64), u32>,
     /// Numbers, by PE and the number of the PE's queue pair.
-    by_peer_number: HashMap<(Pe, u32), u32>,
+    by_peer_number: HashMap<(Pe, PeerNumber), u32>,
 }
 
 impl<T> Default for PairTable<T> {
@@ -51,7 +54,7 @@ impl<T> PairTable<T> {
     }
 
     /// The pair that serves a PE's queue pair of this number.
-    pub(super) fn of_peer_number(&self, pe: Pe, number: u32) -> Option<&Arc<T>> {
+    pub(super) fn of_peer_number(&self, pe: Pe, number: PeerNumber) -> Option<&Arc<T>> {
         self.get(*self.by_peer_number.get(&(pe, number))?)
     }
 
@@ -98,7 +101,7 @@ mod tests {
             number,
             pe: Pe(pe),
             nonce,
-            peer_number,
+            peer_number: (0, peer_number),
         }
     }
 
@@ -139,7 +142,7 @@ mod tests {
         table.remove(7);
         table.remove(7);
         assert!(table.get(7).is_none() && table.of_nonce(Pe(1), 100).is_none());
-        assert!(table.of_peer_number(Pe(1), 40).is_none());
+        assert!(table.of_peer_number(Pe(1), (0, 40)).is_none());
         assert_eq!(table.of_nonce(Pe(1), 101).unwrap().number, 8);
     }
 
@@ -148,7 +151,9 @@ mod tests {
         // The peer's device gave the number of a queue pair that is gone again.
         let mut table = table(&[name(7, 1, 100, 40), name(8, 1, 101, 40)]);
         table.remove(7);
-        assert_eq!(table.of_peer_number(Pe(1), 40).unwrap().number, 8);
+        assert_eq!(table.of_peer_number(Pe(1), (0, 40)).unwrap().number, 8);
+        // Another NIC of that peer has queue pairs of the same numbers.
+        assert!(table.of_peer_number(Pe(1), (1, 40)).is_none());
         // This device did.
         table.insert(name(8, 3, 500, 60), Arc::new(name(8, 3, 500, 60)));
         assert!(table.of_nonce(Pe(1), 101).is_none());

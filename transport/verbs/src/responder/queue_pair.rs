@@ -23,12 +23,22 @@ pub(crate) type ReplyWords = [u64; 2];
 /// Bytes of those.
 const REPLY_BYTES: u32 = size_of::<ReplyWords>() as u32;
 
+/// The use of a queue pair of a peer's lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// All operations, or all but long transfers.
+    Primary,
+    /// Long transfers.
+    Bulk,
+}
+
 /// A queue pair connected with a peer's lane. It also sends the replies to that lane's messages.
 #[derive(Debug)]
 pub(crate) struct ResponderQueuePair {
     pub(crate) pe: Pe,
     /// Unique, unlike the queue pair's number, which may be another's later: the requests of replies carry it.
     pub(crate) serial: u64,
+    pub(crate) role: Role,
     // Before the words that it sends, and the buffers that it fills.
     pub(crate) pair: QueuePair,
     /// Its receives, if they are its own.
@@ -53,7 +63,7 @@ impl ResponderQueuePair {
         send: &Arc<CompletionQueue>,
         receives: PairReceives,
         (pe, endpoint): (Pe, Endpoint),
-        serial: u64,
+        (serial, role): (u64, Role),
         order: TargetOrder,
     ) -> Result<ResponderQueuePair> {
         let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
@@ -116,6 +126,7 @@ impl ResponderQueuePair {
         Ok(ResponderQueuePair {
             pe,
             serial,
+            role,
             pair,
             ring: receives.into_ring(),
             words,

@@ -12,6 +12,11 @@ pub(crate) fn first_nonce(number: u64) -> u64 {
     number & !SUCCESSION
 }
 
+/// Whether a nonce is that of a connection's first queue pair, or of one that is as good: each sixteenth.
+pub(crate) fn is_first_nonce(nonce: u64) -> bool {
+    nonce & SUCCESSION == 0
+}
+
 /// The nonce of the queue pair after this one.
 pub(crate) fn next_nonce(nonce: u64) -> u64 {
     nonce & !SUCCESSION | nonce.wrapping_add(1) & SUCCESSION
@@ -30,21 +35,32 @@ fn check_numbers(queue_pair: u32, sequence: u32) -> Read<()> {
     Ok(())
 }
 
-/// A lane's endpoint towards a PE: those of its queue pairs, the first of which is for all but long transfers.
+/// A lane's endpoint towards a PE: those of its queue pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Endpoints(pub(crate) Vec<Endpoint>);
+pub(crate) struct Endpoints {
+    /// So many of them, the first ones, are for all but long transfers: the peer connects one of these.
+    pub(crate) primaries: u8,
+    pub(crate) queues: Vec<Endpoint>,
+}
 
 impl Endpoints {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(Tag::Endpoint);
-        writer.list(&self.0, |writer, one| one.write(writer));
+        writer.list(&self.queues, |writer, one| one.write(writer));
+        writer.put(&[self.primaries]);
         writer.finish()
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Endpoints> {
         let mut reader = Reader::open(Tag::Endpoint, bytes)?;
-        let all = reader.list("queue pairs", MOST_QUEUES, Endpoint::read)?;
-        reader.end(Endpoints(all))
+        let queues = reader.list("queue pairs", MOST_QUEUES, Endpoint::read)?;
+        let primaries = reader.u8()?;
+        if !(1..=queues.len()).contains(&usize::from(primaries)) {
+            return Err(format!(
+                "{primaries} of its queue pairs are for all operations"
+            ));
+        }
+        reader.end(Endpoints { primaries, queues })
     }
 }
 
@@ -62,7 +78,7 @@ pub(crate) struct Endpoint {
     pub(crate) reads: u8,
     /// The options that it offers.
     pub(crate) ece: Option<Ece>,
-    /// The number of its NIC among those of its PE; that of the first endpoint is 0.
+    /// The number of its NIC among those of its PE.
     pub(crate) rail: u8,
     pub(crate) port: PortAddress,
     /// The networks that the NIC is in for certain.
@@ -164,7 +180,7 @@ impl TargetOrder {
 }
 
 /// The reply of the peer's domain to a lane's endpoint: one for each queue pair; none to those whose NICs reach none of the
-/// peer's.
+/// peer's, and to all but one of those for all operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointReplies(pub(crate) Vec<Option<EndpointReply>>);
 
@@ -181,8 +197,8 @@ impl EndpointReplies {
         let mut reader = Reader::open(Tag::EndpointReply, bytes)?;
         let read = |reader: &mut Reader<'_>| reader.option(EndpointReply::read);
         let all = reader.list("queue pairs", MOST_QUEUES, read)?;
-        if all.first().is_none_or(Option::is_none) {
-            return Err("it connects no first queue pair".into());
+        if all.iter().all(Option::is_none) {
+            return Err("it connects no queue pair".into());
         }
         reader.end(EndpointReplies(all))
     }

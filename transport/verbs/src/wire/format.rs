@@ -4,7 +4,7 @@ use crate::ibv::{Ece, Gid};
 use crate::limits::MOST_RAILS;
 
 /// Raised whenever a field changes.
-pub(super) const VERSION: u16 = 8;
+pub(super) const VERSION: u16 = 9;
 
 /// The longest text, in bytes.
 pub(super) const MAX_TEXT: usize = 1000;
@@ -12,8 +12,8 @@ pub(super) const MAX_TEXT: usize = 1000;
 /// The longest list of identifiers.
 pub(crate) const MOST_GIDS: usize = 8;
 
-/// The most queue pairs of one connection.
-pub(crate) const MOST_QUEUES: usize = 65;
+/// The most queue pairs of one connection, with those of which only one is connected.
+pub(crate) const MOST_QUEUES: usize = 64 + MOST_RAILS;
 
 pub(super) const HEAD: usize = 6;
 pub(super) const SUM: usize = 8;

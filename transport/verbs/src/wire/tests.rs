@@ -122,7 +122,7 @@ proptest! {
         let key = Key { pe, region, base, len, rails: [keys, keys.filter(|_| gpu), keys][..queues].into(), gpu };
         prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key.clone()));
         refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
-        let endpoints = Endpoints(vec![endpoint.clone(); queues]);
+        let endpoints = Endpoints { primaries: 1 + (bit % queues) as u8, queues: vec![endpoint.clone(); queues] };
         prop_assert_eq!(Endpoints::from_bytes(&endpoints.to_bytes()), Ok(endpoints.clone()));
         refuses_damage(&endpoints.to_bytes(), Endpoints::from_bytes, bit);
         let Endpoint { nonce, rail, queue_pair, sequence, ece, .. } = endpoint;
@@ -157,10 +157,10 @@ fn another_version_is_told_as_that_with_both_numbers() {
         gpu: false,
     };
     let mut bytes = key.to_bytes();
-    bytes[4] = 9;
+    bytes[4] = 10;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("8 here"),
+        why.contains("another version") && why.contains("10 there") && why.contains("9 here"),
         "{why}"
     );
 }
@@ -211,7 +211,7 @@ fn a_target_without_atomics_is_told_as_that() {
 fn a_connection_or_a_key_without_a_first_nic_is_refused() {
     let replies = EndpointReplies(vec![None]).to_bytes();
     let why = EndpointReplies::from_bytes(&replies).unwrap_err();
-    assert!(why.contains("no first queue pair"), "{why}");
+    assert!(why.contains("no queue pair"), "{why}");
     let key = Key {
         pe: 0,
         region: 0,
@@ -222,4 +222,36 @@ fn a_connection_or_a_key_without_a_first_nic_is_refused() {
     };
     let why = Key::from_bytes(&key.to_bytes()).unwrap_err();
     assert!(why.contains("first NIC"), "{why}");
+}
+
+#[test]
+fn an_endpoint_says_which_of_its_queue_pairs_are_for_all_operations() {
+    let port = PortAddress {
+        ethernet: false,
+        mtu: 5,
+        lid: 1,
+        partition: 0xffff,
+        gids: Vec::new(),
+    };
+    let endpoint = Endpoint {
+        from: 0,
+        to: 1,
+        nonce: 16,
+        queue_pair: 7,
+        sequence: 0,
+        reads: 1,
+        ece: None,
+        rail: 1,
+        port,
+        networks: Vec::new(),
+    };
+    for (primaries, is_right) in [(0, false), (1, true), (2, true), (3, false)] {
+        let queues = vec![endpoint.clone(); 2];
+        let bytes = Endpoints { primaries, queues }.to_bytes();
+        assert_eq!(
+            Endpoints::from_bytes(&bytes).is_ok(),
+            is_right,
+            "{primaries}"
+        );
+    }
 }

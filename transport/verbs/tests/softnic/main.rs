@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=4*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
-//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --skip roce:: --test-threads 1
+//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --skip roce:: --skip weaker:: --skip isolated:: --test-threads 1
 //! ```
 
 #![cfg(feature = "rdma")]
@@ -17,6 +17,7 @@ mod addresses;
 mod attributes;
 mod claims;
 mod events;
+mod first_nic;
 mod full;
 mod links;
 mod nic;
