@@ -30,12 +30,19 @@ pub(crate) fn between_gpus(gpu: &crate::gpu::cuda::device::Gpu) -> Arc<dyn Trans
     Arc::new(nvlink.with_kernels(&gpu.kernels))
 }
 
-/// Lets the built-in transport of NICs reach a GPU's memory, too, if it can.
-#[cfg(all(feature = "cuda", feature = "verbs"))]
+/// Lets the built-in transports of NICs reach a GPU's memory, too, if they can.
+#[cfg(all(feature = "cuda", any(feature = "ofi", feature = "verbs")))]
 pub(crate) fn give_to_nics(context: &oxshmem_cuda::Context, all: &mut [Arc<dyn Transport>]) {
-    let verbs = all.iter_mut().find(|transport| transport.name() == "verbs");
-    if let Some(verbs) = verbs {
-        *verbs = Arc::new(oxshmem_verbs::Verbs::new().with_gpu(context.clone()));
+    for transport in all {
+        match transport.name() {
+            #[cfg(feature = "verbs")]
+            "verbs" => {
+                *transport = Arc::new(oxshmem_verbs::Verbs::new().with_gpu(context.clone()));
+            }
+            #[cfg(feature = "ofi")]
+            "ofi" => *transport = Arc::new(oxshmem_ofi::Ofi::new().with_gpu(context.clone())),
+            _ => {}
+        }
     }
 }
 

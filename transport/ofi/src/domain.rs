@@ -4,7 +4,6 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Duration;
 
 use oxshmem_transport::{
     AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion,
@@ -16,8 +15,11 @@ use crate::atomics::AtomicSet;
 use crate::driver::Driver;
 use crate::fabric::endpoint::Endpoint;
 use crate::fabric::info::Info;
+use crate::fabric::memory::MemoryRegion;
 use crate::fabric::slots::{BUFFER, LONG_BUFFER};
 use crate::facts::{Facts, bits};
+use crate::gpu::driver::Gpu;
+use crate::gpu::{self, Direct, DomainGpu};
 use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
 use crate::limits::NAME;
@@ -27,8 +29,9 @@ use crate::random::random;
 use crate::reasons::orders;
 use crate::region::OwnRegion;
 use crate::send::OWN;
+use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::state::{State, Ways};
+use crate::state::{LocalMemory, State, Ways};
 use crate::wire::{Address, Key};
 
 /// One PE's opened interface.
@@ -39,6 +42,7 @@ pub(crate) struct OfiDomain {
     shared: Arc<Shared>,
     facts: Facts,
     plan: Plan,
+    gpu: DomainGpu,
     capabilities: Arc<Capabilities>,
     address: Address,
     numbers: RegionNumbers,
@@ -57,7 +61,8 @@ impl OfiDomain {
     pub(crate) fn open(
         info: &Info,
         plan: Plan,
-        connect_timeout: Duration,
+        settings: &Settings,
+        gpu: Option<&Arc<dyn Gpu>>,
         job: Job,
     ) -> Result<OfiDomain> {
         let facts = info.facts().clone();
@@ -65,6 +70,10 @@ impl OfiDomain {
         let atomics = match plan.atomics {
             AtomicPath::Provider => AtomicSet::of(|op| endpoint.has_atomic(op)),
             AtomicPath::Messages => AtomicSet::default(),
+        };
+        let gpu = match gpu {
+            None => Err("no GPU was given to libfabric".into()),
+            Some(gpu) => try_gpu(&endpoint, &facts, &plan, settings, gpu),
         };
         let nonce = random()?;
         let address = Address {
@@ -75,6 +84,7 @@ impl OfiDomain {
             format: facts.address_format,
             is_local: facts.is_on_this_host_only(),
             atomics: atomics.0,
+            gpu: gpu::support(&gpu),
             name: endpoint.name()?,
         };
         let ways = Ways {
@@ -82,7 +92,7 @@ impl OfiDomain {
             local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
             longest: facts.longest,
             in_place: longest_in_place(&facts),
-            connect_timeout,
+            connect_timeout: settings.connect_timeout,
         };
         let me = job.me;
         let state = State::new(job, nonce, ways, endpoint);
@@ -90,10 +100,11 @@ impl OfiDomain {
         let shared = Arc::new(Shared::new(state)?);
         Ok(OfiDomain {
             _driver: Driver::start(&shared)?,
-            capabilities: Arc::new(capabilities(&facts, &plan, atomics.table())),
+            capabilities: Arc::new(capabilities(&facts, &plan, atomics.table(), gpu.is_ok())),
             shared,
             facts,
             plan,
+            gpu,
             address,
             numbers: RegionNumbers::default(),
             me,
@@ -147,6 +158,11 @@ impl OfiDomain {
         }
     }
 
+    /// The GPU whose memory is registered.
+    fn direct(&self) -> Result<&Direct> {
+        self.gpu.as_ref().map_err(|why| refused(why.clone()))
+    }
+
     /// The provider's atomics on a peer's words, which its provider performs.
     fn common_atomics(&self, theirs: &Address) -> AtomicSet {
         AtomicSet(self.address.atomics).both(AtomicSet(theirs.atomics))
@@ -162,8 +178,8 @@ impl OfiDomain {
         state: &State,
         addr: *const u8,
         len: usize,
-        access: u64,
-    ) -> Result<crate::fabric::memory::MemoryRegion> {
+        (access, gpu): (u64, Option<i32>),
+    ) -> Result<MemoryRegion> {
         let Some(endpoint) = &state.endpoint else {
             return Err(Error::Closed { transport: NAME });
         };
@@ -178,10 +194,54 @@ impl OfiDomain {
             // A key that nobody guesses.
             let key = if chosen { random()? & mask } else { 0 };
             // SAFETY: the caller's promise.
-            match unsafe { endpoint.register(addr, len, access, key) } {
+            match unsafe { endpoint.register(addr, len, access, key, gpu) } {
                 Err(_) if chosen && tries > 0 => tries -= 1,
                 result => return result,
             }
+        }
+    }
+}
+
+/// The error for GPU memory that is not registered, or not flushed.
+fn refused(why: String) -> Error {
+    Error::Memory {
+        transport: NAME,
+        kind: MemoryKind::Cuda,
+        why,
+    }
+}
+
+/// Tries a registration of GPU memory on the opened endpoint.
+fn try_gpu(
+    endpoint: &Endpoint,
+    facts: &Facts,
+    plan: &Plan,
+    settings: &Settings,
+    gpu: &Arc<dyn Gpu>,
+) -> DomainGpu {
+    let properties = gpu.properties();
+    if let Some(why) = gpu::refusal(settings.hmem, facts, plan, &properties) {
+        tracing::info!(%why, "no GPU memory by libfabric");
+        return Err(why);
+    }
+    let memory = gpu.trial_memory()?;
+    let access = bits::REMOTE_READ | bits::REMOTE_WRITE | bits::READ | bits::WRITE;
+    let (base, len) = (memory.base().as_ptr(), memory.len());
+    // SAFETY: the trial's memory, which lives until its registration has ended, and which nothing else uses.
+    let tried = unsafe { endpoint.register(base, len, access, 0, Some(properties.ordinal)) };
+    match tried {
+        Ok(_registered) => Ok(Direct {
+            gpu: Arc::clone(gpu),
+            ordinal: properties.ordinal,
+            flush: !properties.ordered,
+        }),
+        Err(error) => {
+            let why = format!(
+                "{}: {error}; see whether libfabric is built with CUDA, and FI_HMEM_CUDA_USE_DMABUF",
+                properties.name
+            );
+            tracing::info!(%why, "no GPU memory by libfabric");
+            Err(why)
         }
     }
 }
@@ -192,7 +252,10 @@ impl Domain for OfiDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        (kind == MemoryKind::Host).then_some(self.plan.guarantees)
+        match kind {
+            MemoryKind::Host => Some(self.plan.guarantees),
+            _ => self.gpu.as_ref().ok().map(gpu::guarantees),
+        }
     }
 
     fn atomics_towards(&self, peer: &Peer) -> AtomicTable {
@@ -219,27 +282,35 @@ impl Domain for OfiDomain {
                 self.learn(&theirs);
                 Reach::Remote
             }
-            (other, Ok(_)) => {
-                Reach::None(format!("{other} memory is not registered with libfabric"))
+            (_, Ok(_)) if peer.pe == self.me => {
+                Reach::None("a PE's own GPU memory needs no NIC".into())
             }
+            (_, Ok(theirs)) => match gpu::unreachable(&self.gpu, theirs.gpu) {
+                None => {
+                    self.learn(&theirs);
+                    Reach::Remote
+                }
+                Some(why) => Reach::None(why),
+            },
         }
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        if memory.kind() != MemoryKind::Host {
-            return Err(Error::Memory {
-                transport: NAME,
-                kind: memory.kind(),
-                why: "libfabric is given host memory only".into(),
-            });
-        }
+        let gpu = match memory.kind() {
+            MemoryKind::Host => None,
+            _ => Some(self.direct()?),
+        };
         let number = self.numbers.claim(NAME, id, memory)?;
         let access = bits::REMOTE_READ | bits::REMOTE_WRITE | bits::READ | bits::WRITE;
         let base = memory.base().as_ptr();
+        if let Some(direct) = gpu {
+            direct.gpu.synchronize_copies(base);
+        }
+        let how = (access, gpu.map(|direct| direct.ordinal));
         let mut state = self.shared.lock();
         // SAFETY: the memory's owner, which the region holds, keeps the bytes mapped; the state drops registrations
         // before the endpoint.
-        let registration = unsafe { self.register_bytes(&state, base, memory.len(), access)? };
+        let registration = unsafe { self.register_bytes(&state, base, memory.len(), how)? };
         let virtual_addresses = self.facts.mr_mode & bits::MR_VIRT_ADDR != 0;
         let key = Key {
             pe: self.me.0,
@@ -272,14 +343,21 @@ impl Domain for OfiDomain {
         len: usize,
         written: bool,
     ) -> Result<Box<dyn LocalRegion>> {
+        let known = self.gpu.as_ref().ok();
+        let on_gpu = known.filter(|direct| direct.gpu.kind_of(addr) != MemoryKind::Host);
         let mut state = self.shared.lock();
         let number = state.next_local;
         state.next_local += 1;
-        if self.facts.mr_mode & bits::MR_LOCAL != 0 {
+        if on_gpu.is_some() || self.facts.mr_mode & bits::MR_LOCAL != 0 {
             let access = bits::SEND | bits::WRITE | if written { bits::READ } else { 0 };
+            let how = (access, on_gpu.map(|direct| direct.ordinal));
             // SAFETY: the bytes stay mapped, by the caller's promise; the state drops registrations before the endpoint.
-            let registration = unsafe { self.register_bytes(&state, addr, len, access)? };
-            state.locals.insert(number, registration);
+            let registration = unsafe { self.register_bytes(&state, addr, len, how)? };
+            let memory = LocalMemory {
+                registration,
+                on_gpu: on_gpu.is_some(),
+            };
+            state.locals.insert(number, memory);
         }
         drop(state);
         Ok(Box::new(OfiLocalRegion {
@@ -326,6 +404,15 @@ impl Domain for OfiDomain {
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {
         Ok(Box::new(OfiInbox::open(&self.shared)?))
+    }
+
+    fn make_visible(&self, kind: MemoryKind) -> Result<()> {
+        match &self.gpu {
+            Ok(direct) if kind != MemoryKind::Host && direct.flush => {
+                direct.gpu.flush().map_err(refused)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn peer_lost(&self, pe: Pe) {

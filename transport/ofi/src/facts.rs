@@ -54,6 +54,7 @@ pub(crate) mod bits {
     pub(crate) const COMPLETION: u64 = sys::FI_COMPLETION as u64;
     pub(crate) const DELIVERY_COMPLETE: u64 = sys::FI_DELIVERY_COMPLETE as u64;
     pub(crate) const ATOMIC: u64 = sys::FI_ATOMIC as u64;
+    pub(crate) const HMEM: u64 = sys::FI_HMEM;
     pub(crate) const TRANSMIT: u64 = sys::FI_SEND as u64;
 
     pub(crate) const ORDER_RAR: u64 = sys::FI_ORDER_RAR as u64;
@@ -68,6 +69,8 @@ pub(crate) mod bits {
     pub(crate) const MR_ALLOCATED: u64 = sys::FI_MR_ALLOCATED as u64;
     pub(crate) const MR_PROV_KEY: u64 = sys::FI_MR_PROV_KEY as u64;
     pub(crate) const MR_ENDPOINT: u64 = sys::FI_MR_ENDPOINT as u64;
+
+    pub(crate) const MR_HMEM: u64 = sys::FI_MR_HMEM as u64;
 
     pub(crate) const CONTEXT: u64 = sys::FI_CONTEXT;
     pub(crate) const CONTEXT2: u64 = sys::FI_CONTEXT2;
@@ -106,7 +109,7 @@ impl Facts {
     /// Whether a NIC places the data of writes in the target's memory, the target's CPU has no part in it, and a
     /// completion at delivery means that. Over `verbs` the layer `ofi_rxm` says so, and asks its provider for less.
     pub(crate) fn is_placed_by_nic(&self) -> bool {
-        self.core_provider() == "cxi"
+        places_by_nic(self.core_provider())
     }
 
     /// Whether a NIC performs its atomics. All others do so in software: their man pages and sources name a message that the
@@ -147,6 +150,11 @@ impl Facts {
     pub(crate) fn has_order(&self, any: u64, of_rma: u64) -> bool {
         self.order & any != 0 || self.order & of_rma != 0
     }
+}
+
+/// Whether the NICs of a provider, by its name, place the data of writes.
+pub(crate) fn places_by_nic(core: &str) -> bool {
+    core == "cxi"
 }
 
 /// Whether the NICs of a provider, by its name, perform atomics.
@@ -196,6 +204,7 @@ pub(crate) mod tests {
             ("FI_MSG", bits::MSG),
             ("FI_RMA", bits::RMA),
             ("FI_ATOMIC", bits::ATOMIC),
+            ("FI_HMEM", bits::HMEM),
             ("FI_READ", bits::READ),
             ("FI_WRITE", bits::WRITE),
             ("FI_SEND", bits::SEND),

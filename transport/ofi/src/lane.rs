@@ -47,6 +47,7 @@ impl OfiLane {
             op: *op,
             target,
             signal,
+            on_gpu: local_side(op).is_some_and(|local| state.is_on_gpu(local)),
             copied: Vec::new(),
             started: 0,
             is_begun: false,
@@ -60,6 +61,15 @@ fn unsupported(what: String) -> Error {
     Error::Unsupported {
         transport: NAME,
         what,
+    }
+}
+
+/// The local memory of a transfer, which may be a GPU's.
+fn local_side(op: &Op) -> Option<&Local> {
+    match op {
+        Op::Put { from, .. } | Op::PutSignal { from, .. } => Some(from),
+        Op::Get { into, .. } => Some(into),
+        _ => None,
     }
 }
 
@@ -168,8 +178,11 @@ impl Lane for OfiLane {
             drop(self.shared.end_in_place(state, self.number));
             return Posted::refused(0, error);
         }
-        let has_atomics = ops.iter().any(goes_through_provider);
-        if (pe != me || has_atomics) && peer.known.is_none() {
+        let needs_address = |op: &Op| {
+            let local = local_side(op).is_some_and(|local| state.is_on_gpu(local));
+            pe != me || local || matches!(op, Op::Atomic { .. })
+        };
+        if peer.known.is_none() && ops.iter().any(needs_address) {
             let why = "its address is not known here".into();
             let transport = NAME;
             return Posted::refused(0, Error::Unreachable { transport, pe, why });
@@ -193,7 +206,7 @@ impl Lane for OfiLane {
             }
             stream.counters.posted += 1;
             // Operations on this PE's own memory wait for earlier ones only.
-            if pe == me && stream.entries.is_empty() && !goes_through_provider(op) {
+            if pe == me && stream.entries.is_empty() && !goes_through_provider(&entry) {
                 stream.counters.completed += 1;
                 // SAFETY: the caller's promise.
                 unsafe { state.perform_here(self.number, OwnOp::of(&entry)) };

@@ -15,15 +15,18 @@
 //! asked of a provider, and are completed when the target says that it has served them. Where a NIC places data, puts are
 //! the provider's writes, completed when they are delivered (`FI_DELIVERY_COMPLETE`). Gets are its reads everywhere.
 //!
-//! No message is sent by `fi_inject`. The head of a message alone has 80 bytes, and the TCP provider injects 64. An error of
-//! an injected message has no context besides, so it would not name the PE whose connection broke.
-//!
 //! # Atomics
 //!
 //! The CPU of the word's PE performs them, as active messages. A provider's atomics are exclusive against each other alone, by
 //! fi_atomic(3): the provider at the word's PE is one actor, and the CPUs there are another. So they are offered as a NIC's
 //! ([`AtomicLevel::Nic`](oxshmem_transport::AtomicLevel)), for words that every PE reaches by the provider, its own and those
 //! of its host, too (M29). They are so where a NIC performs them, or where `OXSHMEM_OFI_ATOMICS` says so.
+//!
+//! # GPU memory
+//!
+//! Where a NIC places data, and libfabric registers GPU memory (`FI_HMEM`), transfers go to it and come from it directly. Data in it
+//! are visible to the GPU after a flush at the target, and no order is promised. Else transfers are staged. Nothing of this has run on
+//! such a NIC yet.
 //!
 //! # Progress
 //!
@@ -60,6 +63,7 @@ mod drive;
 mod driver;
 mod fabric;
 mod facts;
+mod gpu;
 mod inbox;
 mod lane;
 mod lane_state;
@@ -89,12 +93,13 @@ use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
 use self::limits::NAME;
 pub use self::limits::{MESSAGE, UNREGISTERED};
-pub use self::settings::{Atomics, Interface, Puts, Settings, SettingsError, VARIABLES};
+pub use self::settings::{Atomics, Hmem, Interface, Puts, Settings, SettingsError, VARIABLES};
 
 /// The ofi transport.
 #[derive(Debug)]
 pub struct Ofi {
     settings: Result<Settings, SettingsError>,
+    gpu: Option<Arc<dyn gpu::driver::Gpu>>,
 }
 
 impl Default for Ofi {
@@ -110,6 +115,7 @@ impl Ofi {
     pub fn new() -> Ofi {
         Ofi {
             settings: Settings::from_environment(),
+            gpu: None,
         }
     }
 
@@ -118,7 +124,16 @@ impl Ofi {
     pub fn with(settings: Settings) -> Ofi {
         Ofi {
             settings: Ok(settings),
+            gpu: None,
         }
+    }
+
+    /// Adds the memory of a context's GPU, for providers that register it.
+    #[cfg(feature = "cuda")]
+    #[must_use]
+    pub fn with_gpu(mut self, context: oxshmem_cuda::Context) -> Ofi {
+        self.gpu = Some(Arc::new(gpu::cuda::Cuda(context)));
+        self
     }
 
     /// The settings, or the variable that cannot be understood.
@@ -143,7 +158,7 @@ unsafe impl Transport for Ofi {
     }
 
     fn probe(&self) -> Result<Vec<Device>> {
-        let found = probe::candidates(self.sound()?)?;
+        let found = probe::candidates(self.sound()?, self.gpu.is_some())?;
         Ok(found
             .into_iter()
             .map(|candidate| candidate.device)
@@ -151,7 +166,8 @@ unsafe impl Transport for Ofi {
     }
 
     fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
-        let found = probe::candidates(self.sound()?)?;
+        let settings = self.sound()?;
+        let found = probe::candidates(settings, self.gpu.is_some())?;
         let wanted = found
             .into_iter()
             .find(|known| known.device.name == device.name);
@@ -159,8 +175,9 @@ unsafe impl Transport for Ofi {
             transport: NAME,
             why: format!("{} is not there any more", device.name),
         })?;
-        let timeout = self.sound()?.connect_timeout;
-        let domain = domain::OfiDomain::open(&wanted.info, wanted.plan, timeout, job.clone())?;
+        let gpu = self.gpu.as_ref();
+        let domain =
+            domain::OfiDomain::open(&wanted.info, wanted.plan, settings, gpu, job.clone())?;
         Ok(Arc::new(domain))
     }
 }

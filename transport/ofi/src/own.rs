@@ -30,9 +30,10 @@ impl OwnOp {
     }
 }
 
-/// Whether an operation towards this PE itself goes through the provider: all atomics on a word do, its own PE's, too (M29).
-pub(crate) fn goes_through_provider(op: &Op) -> bool {
-    matches!(op, Op::Atomic { .. })
+/// Whether an operation towards this PE itself goes through the provider: all atomics on a word do, its own PE's, too (M29), and
+/// transfers of memory that the CPU does not access.
+pub(crate) fn goes_through_provider(entry: &Entry) -> bool {
+    entry.on_gpu || matches!(entry.op, Op::Atomic { .. })
 }
 
 impl State {

@@ -26,7 +26,8 @@ pub(crate) const REGISTRATION: u64 = bits::MR_LOCAL
     | bits::MR_VIRT_ADDR
     | bits::MR_ALLOCATED
     | bits::MR_PROV_KEY
-    | bits::MR_ENDPOINT;
+    | bits::MR_ENDPOINT
+    | bits::MR_HMEM;
 
 /// Demands of a provider on its caller that the transport meets.
 pub(crate) const MODES: u64 = bits::CONTEXT | bits::CONTEXT2;
@@ -221,7 +222,12 @@ fn reads_in_order(facts: &Facts) -> bool {
 }
 
 /// The capabilities of a domain with this plan, whose endpoint has these atomics.
-pub(crate) fn capabilities(facts: &Facts, plan: &Plan, atomics: AtomicTable) -> Capabilities {
+pub(crate) fn capabilities(
+    facts: &Facts,
+    plan: &Plan,
+    atomics: AtomicTable,
+    gpu: bool,
+) -> Capabilities {
     let limits = Limits {
         max: facts.longest.min(LONGEST),
         align: 1,
@@ -253,10 +259,13 @@ pub(crate) fn capabilities(facts: &Facts, plan: &Plan, atomics: AtomicTable) -> 
             PutPath::Rma => SignalSupport::None,
         },
         atomics,
-        memory: &[MemoryKind::Host],
+        memory: match gpu {
+            true => &MemoryKind::ALL,
+            false => &[MemoryKind::Host],
+        },
         depth: Some(DEPTH as u32),
         wire_up: WireUp::None,
-        pins: facts.mr_mode & bits::MR_ALLOCATED != 0,
+        pins: gpu || facts.mr_mode & bits::MR_ALLOCATED != 0,
         batch: match plan.puts {
             PutPath::Messages => BATCH,
             PutPath::Rma => 1,
@@ -436,7 +445,7 @@ mod tests {
         ] {
             let facts = of_dump(dump);
             let plan = judge(&facts, Puts::Auto).unwrap();
-            let capabilities = capabilities(&facts, &plan, NO_ATOMICS);
+            let capabilities = capabilities(&facts, &plan, NO_ATOMICS, false);
             assert_eq!(capabilities.get.unregistered, capabilities.get.max);
             assert!(!capabilities.pins);
         }
@@ -449,7 +458,7 @@ mod tests {
             ..efa()
         };
         let plan = judge(&facts, Puts::Auto).unwrap();
-        let capabilities = capabilities(&facts, &plan, NO_ATOMICS);
+        let capabilities = capabilities(&facts, &plan, NO_ATOMICS, false);
         assert_eq!(capabilities.get.unregistered, UNREGISTERED as u64);
         // The sources of messages are copied.
         assert_eq!(capabilities.put.unregistered, capabilities.put.max);
@@ -462,7 +471,7 @@ mod tests {
         // Provider, puts, atomics, the longest put and get, gets without a key, pinning, calls that move data.
         let one = |facts: Facts| {
             let plan = judge(&facts, Puts::Auto).unwrap();
-            let limits = capabilities(&facts, &plan, NO_ATOMICS);
+            let limits = capabilities(&facts, &plan, NO_ATOMICS, false);
             let keys = limits.get.unregistered < limits.get.max;
             let moves = limits.moves_in_calls;
             (

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use oxshmem_transport::{Device, Error, Network, Result};
 
-use crate::fabric::info::{Info, infos};
+use crate::fabric::info::{Info, Wanted, infos};
 use crate::fabric::library::Library;
-use crate::facts::{Facts, performs_atomics_by_nic};
+use crate::facts::{Facts, performs_atomics_by_nic, places_by_nic};
 use crate::limits::NAME;
 use crate::plan::{Plan, plan};
-use crate::settings::{Atomics, Interface, Settings};
+use crate::settings::{Atomics, Hmem, Interface, Settings};
 
 /// A way that may be used: the device as users see it, and what opens it.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ fn unavailable(why: String) -> Error {
     }
 }
 
-/// The ways that the settings allow. `Err` says why there are none.
-pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
+/// The ways that the settings allow, to GPU memory, too, if the PE has some. `Err` says why there are none.
+pub(crate) fn candidates(settings: &Settings, has_gpu: bool) -> Result<Vec<Candidate>> {
     if !settings.is_asked_for() && !has_fabric() {
         return Err(unavailable(
             "this machine has no NIC of a fabric; an ordinary network is used in jobs of oxshmem run --hosts, and else if its \
@@ -59,7 +59,12 @@ pub(crate) fn candidates(settings: &Settings) -> Result<Vec<Candidate>> {
             Atomics::Provider => true,
             Atomics::Messages => false,
         };
-        for info in infos(library, provider, atomics)? {
+        let wanted = Wanted {
+            delivers: true,
+            atomics,
+            gpu: has_gpu && settings.hmem == Hmem::Auto && places_by_nic(core),
+        };
+        for info in infos(library, provider, wanted)? {
             search.judge(settings, info);
         }
     }

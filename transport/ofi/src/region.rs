@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use oxshmem_transport::{Memory, Reply, SignalOp};
+use oxshmem_transport::{Memory, MemoryKind, Reply, SignalOp};
 
 use crate::fabric::memory::MemoryRegion;
 use crate::message::Signal;
@@ -23,7 +23,11 @@ pub(crate) struct OwnRegions(pub BTreeMap<u32, OwnRegion>);
 impl OwnRegions {
     /// The address of bytes that lie inside a region, where they are aligned to `align`.
     fn find(&self, region: u32, offset: u64, len: u64, align: u64) -> Option<*mut u8> {
+        // The CPU accesses no GPU memory: whoever names such a region in a message is refused.
         let memory = &self.0.get(&region)?.memory;
+        if memory.kind() != MemoryKind::Host {
+            return None;
+        }
         let end = offset.checked_add(len)?;
         let at = memory
             .base()

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{AtomicRequest, Local, Op, Reply};
+use oxshmem_transport::{AtomicRequest, Local, LocalKey, MemoryKind, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
 use crate::fabric::slots::{BUFFER, SlotId};
@@ -11,6 +11,7 @@ use crate::message::{Body, HEAD, Head, Record};
 use crate::own::{OwnOp, goes_through_provider};
 use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
+use crate::region::OwnRegion;
 use crate::state::{EntryId, Flight, State};
 use crate::stream::Entry;
 
@@ -269,7 +270,8 @@ impl State {
         let (op, target, signal) = (entry.op, entry.target, entry.signal);
         let (source, started) = (entry.source(), entry.started);
         let has_copy = !entry.copied.is_empty();
-        if own && !goes_through_provider(&op) {
+        let on_gpu = entry.on_gpu;
+        if own && !goes_through_provider(entry) {
             let own = OwnOp::of(entry);
             // SAFETY: sources were copied, or the poster keeps them, and the destinations, until the operation has completed.
             unsafe { self.perform_here(lane, own) };
@@ -286,7 +288,7 @@ impl State {
                         addr: key.base.wrapping_add(offset),
                         key: key.key,
                     };
-                    return self.advance_rma(of, Way::Write, data, place);
+                    return self.advance_rma(of, (Way::Write, on_gpu), data, place);
                 }
                 let small = self.small_puts(lane, pe);
                 if small > 1 {
@@ -325,7 +327,7 @@ impl State {
                     addr: key.base.wrapping_add(offset + started),
                     key: key.key,
                 };
-                self.advance_rma(of, Way::Read, rest_of(into, started), place)
+                self.advance_rma(of, (Way::Read, on_gpu), rest_of(into, started), place)
             }
             (
                 Op::Atomic {
@@ -479,7 +481,13 @@ impl State {
     }
 
     /// A read or write of the rest of an entry, whose local memory is given, or of a part as long as the provider takes.
-    fn advance_rma(&mut self, of: EntryId, way: Way, rest: Local, place: RemotePlace) -> Step {
+    fn advance_rma(
+        &mut self,
+        of: EntryId,
+        (way, on_gpu): (Way, bool),
+        rest: Local,
+        place: RemotePlace,
+    ) -> Step {
         if rest.len == 0 {
             return self.begin(of, 0);
         }
@@ -492,7 +500,7 @@ impl State {
             ..rest
         };
         let last = part.len == rest.len;
-        if part.len <= BUFFER {
+        if part.len <= BUFFER && !on_gpu {
             let Some(slot) = self.take_slot(of.pe, false) else {
                 return Step::Blocked;
             };
@@ -561,16 +569,34 @@ impl State {
     /// The descriptor of registered memory of this side.
     fn descriptor(&self, local: Local) -> *mut std::ffi::c_void {
         let none = std::ptr::null_mut();
-        let Some(key) = local.key.filter(|_| self.ways.local_keys) else {
+        let wanted = self.ways.local_keys || self.is_on_gpu(&local);
+        let Some(key) = local.key.filter(|_| wanted) else {
             return none;
         };
-        if let Some(region) = self.locals.get(&key.0) {
-            return region.descriptor();
+        if let Some(memory) = self.locals.get(&key.0) {
+            return memory.registration.descriptor();
         }
-        let number = u32::try_from(key.0 ^ OWN).ok();
-        let region = number.and_then(|number| self.regions.0.get(&number));
+        let region = self.own_region(key);
         let registration = region.and_then(|region| region.registration.as_ref());
         registration.map_or(none, |registration| registration.descriptor())
+    }
+
+    /// The region of this PE with a local key.
+    fn own_region(&self, key: LocalKey) -> Option<&OwnRegion> {
+        let number = u32::try_from(key.0 ^ OWN).ok()?;
+        self.regions.0.get(&number)
+    }
+
+    /// Whether registered memory of this side is a GPU's. Memory without a key is the CPU's.
+    pub(crate) fn is_on_gpu(&self, local: &Local) -> bool {
+        let Some(key) = local.key else {
+            return false;
+        };
+        let of_region = |region: &OwnRegion| region.memory.kind() != MemoryKind::Host;
+        match self.locals.get(&key.0) {
+            Some(memory) => memory.on_gpu,
+            None => self.own_region(key).is_some_and(of_region),
+        }
     }
 
     /// Records a read or write of an entry that the provider was given.
@@ -619,6 +645,7 @@ impl State {
         };
         for entry in stream.entries.iter_mut().skip(stream.next) {
             let from = match entry.op {
+                _ if entry.on_gpu => continue,
                 Op::Put { from, .. } | Op::PutSignal { from, .. } if from.len <= INLINE => from,
                 Op::Message { from } => from,
                 _ => continue,

@@ -19,6 +19,7 @@ const PROVIDER: &str = "OXSHMEM_OFI_PROVIDER";
 const INTERFACE: &str = "OXSHMEM_OFI_INTERFACE";
 const PUTS: &str = "OXSHMEM_OFI_PUTS";
 const ATOMICS: &str = "OXSHMEM_OFI_ATOMICS";
+const HMEM: &str = "OXSHMEM_OFI_HMEM";
 const CONNECT_TIMEOUT: &str = "OXSHMEM_OFI_CONNECT_TIMEOUT";
 /// Set by a launcher of several hosts, and no setting of this transport alone.
 const HOST_ADDRESS: &str = "OXSHMEM_HOST_ADDRESS";
@@ -47,6 +48,11 @@ pub const VARIABLES: &[Variable] = &[
         "auto: provider where a NIC performs them, else messages",
         "who performs atomics of 64 bits on memory whose atomics NICs perform (OXSHMEM_ATOMICS): the provider of libfabric \
          (provider), which is refused where it has none; or nobody, so that all atomics are messages to the target's CPU (messages)",
+    ),
+    variable(
+        HMEM,
+        "auto: where a NIC places data, and libfabric has FI_HMEM",
+        "whether the GPU heap is registered with libfabric, so that NICs reach it; where it is not, transfers are staged in host memory (auto, off)",
     ),
     variable(
         CONNECT_TIMEOUT,
@@ -83,6 +89,15 @@ pub enum Atomics {
     Messages,
 }
 
+/// The use of libfabric's registration of GPU memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hmem {
+    /// Where a NIC reaches it.
+    Auto,
+    /// None.
+    Off,
+}
+
 /// An interface, as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
@@ -108,6 +123,8 @@ pub struct Settings {
     pub puts: Puts,
     /// `OXSHMEM_OFI_ATOMICS`.
     pub atomics: Atomics,
+    /// `OXSHMEM_OFI_HMEM`.
+    pub hmem: Hmem,
     /// `OXSHMEM_OFI_CONNECT_TIMEOUT`.
     pub connect_timeout: Duration,
     /// libfabric's own `FI_PROVIDER`, which hides providers from this transport, too.
@@ -141,6 +158,7 @@ impl Default for Settings {
             host_address: None,
             puts: Puts::Auto,
             atomics: Atomics::Auto,
+            hmem: Hmem::Auto,
             connect_timeout: CONNECTS,
             hidden_by: None,
         }
@@ -201,6 +219,13 @@ impl Settings {
                     let why = "give auto, provider or messages".into();
                     return Err(wrong(ATOMICS, &value, why));
                 }
+            };
+        }
+        if let Some(value) = get(HMEM) {
+            settings.hmem = match value.trim() {
+                "auto" => Hmem::Auto,
+                "off" => Hmem::Off,
+                _ => return Err(wrong(HMEM, &value, "give auto or off".into())),
             };
         }
         if let Some(value) = get(CONNECT_TIMEOUT) {
@@ -322,6 +347,7 @@ mod tests {
             (INTERFACE, "eth1, 10.1.0.0/16,fd00::/8,192.0.2.7"),
             (PUTS, "rma"),
             (ATOMICS, "provider"),
+            (HMEM, "off"),
         ]);
         let settings = settings.unwrap();
         assert_eq!(
@@ -330,6 +356,7 @@ mod tests {
         );
         assert_eq!(settings.puts, Puts::Rma);
         assert_eq!(settings.atomics, Atomics::Provider);
+        assert_eq!(settings.hmem, Hmem::Off);
         let interfaces = settings.interfaces.unwrap();
         let named: Vec<String> = interfaces.iter().map(Interface::to_string).collect();
         assert_eq!(named, ["eth1", "10.1.0.0/16", "fd00::/8", "192.0.2.7/32"]);
@@ -361,6 +388,7 @@ mod tests {
         for (name, value, words) in [
             (PUTS, "write", "auto, rma or messages"),
             (ATOMICS, "nic", "auto, provider or messages"),
+            (HMEM, "on", "auto or off"),
             (INTERFACE, "10.1.0.0/33", "0 to 32 bits"),
             (CONNECT_TIMEOUT, "0", "whole seconds"),
             (CONNECT_TIMEOUT, "-1", "whole seconds"),

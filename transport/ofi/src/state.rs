@@ -62,6 +62,13 @@ pub(crate) struct EntryId {
     pub serial: u64,
 }
 
+/// Memory that is registered for the local side alone.
+#[derive(Debug)]
+pub(crate) struct LocalMemory {
+    pub registration: MemoryRegion,
+    pub on_gpu: bool,
+}
+
 /// The parts of a domain's work that depend on its provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ways {
@@ -113,7 +120,7 @@ pub(crate) struct State {
     pub strange: u64,
     // Registrations end before the endpoint.
     pub regions: OwnRegions,
-    pub locals: BTreeMap<u64, MemoryRegion>,
+    pub locals: BTreeMap<u64, LocalMemory>,
     pub next_local: u64,
     pub endpoint: Option<Endpoint>,
 }

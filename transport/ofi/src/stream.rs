@@ -14,6 +14,8 @@ pub(crate) struct Entry {
     /// The peer's region, and the offset in it; of a flush or a message, none.
     pub target: Option<(Key, u64)>,
     pub signal: Option<Signal>,
+    /// Whether its local side is GPU memory, which the CPU does not access.
+    pub on_gpu: bool,
     /// A copy of a short source, if the operation could not start at once.
     pub copied: Vec<u8>,
     /// Bytes under way or done.
@@ -104,6 +106,7 @@ mod tests {
             op: Op::Flush,
             target: None,
             signal: None,
+            on_gpu: false,
             copied: Vec::new(),
             started: 0,
             is_begun: false,

@@ -16,6 +16,8 @@ pub(crate) struct Address {
     pub is_local: bool,
     /// Its provider's atomics on words here: a bit for each operation, in the order of `AtomicOp::ALL`.
     pub atomics: u8,
+    /// Its support of GPU memory: 0 for none, 1, or 2 if a flush is needed there.
+    pub gpu: u8,
     /// The endpoint's address, as the provider gives it.
     pub name: Vec<u8>,
 }
@@ -33,7 +35,7 @@ pub(crate) struct Key {
     pub phase: u8,
 }
 
-const ADDRESS: &[u8] = b"ofi address 2";
+const ADDRESS: &[u8] = b"ofi address 3";
 const KEY: &[u8] = b"ofi key 1";
 
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
@@ -51,6 +53,7 @@ impl Address {
         bytes.extend(self.format.to_le_bytes());
         bytes.push(self.is_local.into());
         bytes.push(self.atomics);
+        bytes.push(self.gpu);
         push_string(&mut bytes, self.provider.as_bytes());
         push_string(&mut bytes, &self.name);
         sealed(bytes)
@@ -68,6 +71,7 @@ impl Address {
                 format: reader.u32()?,
                 is_local: reader.u8()? != 0,
                 atomics: reader.u8()?,
+                gpu: reader.u8()?,
                 provider: String::from_utf8_lossy(reader.string()?).into_owned(),
                 name: reader.string()?.to_vec(),
             })
@@ -122,6 +126,7 @@ mod tests {
             format: 2,
             is_local: true,
             atomics: 0b1010_0101,
+            gpu: 2,
             name: vec![2, 0, 31, 144, 127, 0, 0, 1],
         }
     }

@@ -84,19 +84,19 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Selects the transports that the program or the environment names. A GPU heap brings its own transport, and the
-    /// built-in transport of NICs reaches its memory.
+    /// built-in transports of NICs reach its memory.
     pub(super) fn new(config: &Config, overrides: &mut Overrides, me: usize) -> Result<Self> {
         // A list of transports, from the program or the environment, states the preference.
         let preference = match (&overrides.transports, &config.transports) {
             (None, None) => Preference::Nearest,
             _ => Preference::AsGiven,
         };
-        #[cfg(all(feature = "cuda", feature = "verbs"))]
+        #[cfg(all(feature = "cuda", any(feature = "ofi", feature = "verbs")))]
         let are_built_in = overrides.transports.is_none();
         let given = overrides.transports.take();
         let mut available = given.unwrap_or_else(registry::built_in);
         let gpu = GpuSource::new(config, overrides, me, &mut available);
-        #[cfg(all(feature = "cuda", feature = "verbs"))]
+        #[cfg(all(feature = "cuda", any(feature = "ofi", feature = "verbs")))]
         if let Some(cuda) = gpu.cuda.as_ref().filter(|_| are_built_in) {
             registry::give_to_nics(&cuda.context, &mut available);
         }

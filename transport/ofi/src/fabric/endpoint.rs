@@ -136,7 +136,7 @@ impl Endpoint {
             let (at, len) = endpoint.slots.memory();
             let access = bits::SEND | bits::RECV | bits::READ | bits::WRITE;
             // SAFETY: the slots own the memory, and are dropped after their registration.
-            endpoint.slot_memory = Some(unsafe { endpoint.register(at, len, access, 0)? });
+            endpoint.slot_memory = Some(unsafe { endpoint.register(at, len, access, 0, None)? });
         }
         Ok(endpoint)
     }
@@ -218,7 +218,7 @@ impl Endpoint {
         check(self.domain.library(), "fi_av_remove", code)
     }
 
-    /// Registers memory.
+    /// Registers memory: the CPU's, or that of the GPU with a number.
     ///
     /// # Safety
     ///
@@ -229,10 +229,12 @@ impl Endpoint {
         len: usize,
         access: u64,
         key: u64,
+        gpu: Option<i32>,
     ) -> Result<MemoryRegion> {
         let how = Registration {
             key,
             access,
+            gpu,
             endpoint: self.binds_memory.then_some(self.ep),
         };
         // SAFETY: the caller's promise.

@@ -56,10 +56,16 @@ impl Hints {
         // SAFETY: the description and its parts were just allocated, by this library, and nobody else has them.
         unsafe {
             let info = &mut *raw.as_ptr();
-            info.caps = NEEDED | if wanted.atomics { bits::ATOMIC } else { 0 };
+            info.caps = NEEDED
+                | if wanted.atomics { bits::ATOMIC } else { 0 }
+                | if wanted.gpu { bits::HMEM } else { 0 };
             info.mode = MODES;
             (*info.ep_attr).type_ = sys::fi_ep_type::FI_EP_RDM;
-            (*info.domain_attr).mr_mode = REGISTRATION as i32;
+            let registration = match wanted.gpu {
+                true => REGISTRATION,
+                false => REGISTRATION & !bits::MR_HMEM,
+            };
+            (*info.domain_attr).mr_mode = registration as i32;
             (*info.domain_attr).threading = sys::fi_threading::FI_THREAD_DOMAIN;
             (*info.domain_attr).resource_mgmt = sys::fi_resource_mgmt::FI_RM_ENABLED;
             if wanted.delivers {
@@ -81,18 +87,42 @@ fn unavailable(why: String) -> Error {
 }
 
 /// The abilities that a provider is asked for, beside those that are needed. Some promise less order where they have atomics.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
     /// Completions on delivery.
-    delivers: bool,
-    atomics: bool,
+    pub delivers: bool,
+    pub atomics: bool,
+    /// GPU memory.
+    pub gpu: bool,
+}
+
+impl Wanted {
+    /// The wishes that a provider may be asked for, one after another: this one, and lesser ones.
+    fn lesser(self) -> impl Iterator<Item = Wanted> {
+        let without_gpu = Wanted { gpu: false, ..self };
+        let delivers = Wanted {
+            atomics: false,
+            ..without_gpu
+        };
+        let nothing = Wanted {
+            delivers: false,
+            ..delivers
+        };
+        let mut last = None;
+        let all = [self, without_gpu, delivers, nothing].into_iter();
+        all.filter(move |wanted| last.replace(*wanted) != Some(*wanted))
+    }
 }
 
 /// All ways to endpoints without connections of a provider, best first as libfabric sees it. A provider that completes
-/// operations on delivery, or has atomics where these are wanted, is asked to say so.
-pub(crate) fn infos(library: &'static Library, provider: &str, atomics: bool) -> Result<Vec<Info>> {
-    for (delivers, atomics) in [(true, atomics), (true, false), (false, false)] {
-        let found = search(library, provider, Wanted { delivers, atomics })?;
+/// operations on delivery, or has what else is wanted, is asked to say so.
+pub(crate) fn infos(
+    library: &'static Library,
+    provider: &str,
+    wanted: Wanted,
+) -> Result<Vec<Info>> {
+    for wanted in wanted.lesser() {
+        let found = search(library, provider, wanted)?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -255,5 +285,38 @@ unsafe fn nic(info: &sys::fi_info) -> (u32, Option<String>) {
         let name = nic.device_attr.as_ref().map(|device| text(device.name));
         let megabits = u32::try_from(speed / 1_000_000).unwrap_or(u32::MAX);
         (megabits, name.filter(|name| !name.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_without_all_that_is_wanted_is_asked_for_less() {
+        let all = Wanted {
+            delivers: true,
+            atomics: true,
+            gpu: true,
+        };
+        let asked: Vec<_> = all
+            .lesser()
+            .map(|wanted| (wanted.gpu, wanted.atomics, wanted.delivers))
+            .collect();
+        assert_eq!(
+            asked,
+            [
+                (true, true, true),
+                (false, true, true),
+                (false, false, true),
+                (false, false, false)
+            ]
+        );
+        let plain = Wanted {
+            atomics: false,
+            gpu: false,
+            ..all
+        };
+        assert_eq!(plain.lesser().count(), 2);
     }
 }

@@ -71,6 +71,20 @@ impl OpenDomain {
         }))
     }
 
+    /// The same around objects of a test.
+    #[cfg(test)]
+    pub(super) fn of(
+        library: &'static Library,
+        fabric: *mut sys::fid_fabric,
+        domain: *mut sys::fid_domain,
+    ) -> OpenDomain {
+        OpenDomain {
+            library,
+            fabric,
+            domain,
+        }
+    }
+
     pub(super) fn library(&self) -> &'static Library {
         self.library
     }
