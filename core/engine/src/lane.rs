@@ -7,4 +7,5 @@ pub mod lane_state;
 pub mod lanes;
 pub mod local_buffer;
 pub mod rail;
+pub(crate) mod reconnections;
 pub mod remote;

@@ -16,7 +16,7 @@ struct Inner {
 }
 
 /// The reply, or the reason why there is none.
-type Reply = Result<Vec<u8>, String>;
+pub(crate) type Reply = Result<Vec<u8>, String>;
 
 #[derive(Default)]
 pub(crate) struct OpenRequests {
@@ -45,13 +45,13 @@ impl ControlRequests {
     }
 
     /// A request to a PE, with a number of its own.
-    pub(crate) fn begin(&self, pe: usize) -> PendingCall<'_> {
+    pub(crate) fn begin(&self, pe: usize) -> PendingCall {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
         open.requests.insert(number, (pe, None));
         PendingCall {
-            requests: self,
+            requests: self.clone(),
             pe,
             number,
         }
@@ -88,13 +88,20 @@ impl ControlRequests {
 
 /// A request that was sent. Dropped, it is cancelled.
 #[must_use]
-pub(crate) struct PendingCall<'w> {
-    requests: &'w ControlRequests,
+pub(crate) struct PendingCall {
+    requests: ControlRequests,
     pub(crate) pe: usize,
     pub(crate) number: u64,
 }
 
-impl Drop for PendingCall<'_> {
+impl PendingCall {
+    /// The reply, once, if it has arrived.
+    pub(crate) fn take_reply(&self) -> Option<Reply> {
+        self.requests.open().take_reply(self.number)
+    }
+}
+
+impl Drop for PendingCall {
     fn drop(&mut self) {
         self.requests.open().requests.remove(&self.number);
     }

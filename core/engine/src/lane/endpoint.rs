@@ -5,14 +5,16 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Counters, MemoryKind, Op, Pe, Sleep, Status};
 
+use crate::control::pending::PendingCall;
 use crate::error::{Error, Result};
 use crate::lane::in_flight::{Effect, InFlight, Issued, PeerInFlight};
 use crate::lane::lane_state::{Deferred, LaneState, PollOutcome};
 use crate::lane::rail::{IdleLane, Rail};
+use crate::lane::reconnections::Outcome;
 use crate::order::op_set::{OpKind, OpSet};
 use crate::peer::pe_set::Towards;
 use crate::trace::lane_counters::{LaneCounters, Operation};
@@ -56,6 +58,8 @@ pub(crate) enum LaneFailure {
     Connection,
     /// Towards this PE, with nothing in doubt: the connection is to be made again.
     Interrupted(Pe),
+    /// Towards some PEs, whose connections are being made again.
+    Reconnecting,
 }
 
 impl Endpoint {
@@ -109,8 +113,9 @@ impl Endpoint {
         if completed && state.is_reusable() {
             let mut connected = std::mem::take(&mut state.connected);
             // The next context makes those connections again.
-            for pe in state.interrupted.drain(..) {
-                if let Some(connected) = connected.get_mut(pe.index()) {
+            let interrupted = state.interrupted.drain(..).map(Pe::index);
+            for pe in interrupted.chain(state.reconnections.cancel()) {
+                if let Some(connected) = connected.get_mut(pe) {
                     *connected = false;
                 }
             }
@@ -268,7 +273,26 @@ impl Endpoint {
         state.post_deferred();
         let lost = state.progress().map(LaneFailure::Peer);
         let news = lost.or(state.has_news.then_some(LaneFailure::Connection));
-        news.or_else(|| state.interrupted.pop().map(LaneFailure::Interrupted))
+        let interrupted = || state.interrupted.pop().map(LaneFailure::Interrupted);
+        news.or_else(interrupted).or_else(|| {
+            let is_reconnecting = !state.reconnections.is_empty();
+            is_reconnecting.then_some(LaneFailure::Reconnecting)
+        })
+    }
+
+    /// A request was sent that makes an interrupted connection again.
+    pub(crate) fn begin_reconnection(&self, request: PendingCall) {
+        let reconnections = &mut self.lane.borrow_mut().reconnections;
+        reconnections.begin(request, Instant::now());
+    }
+
+    /// A PE whose connection is being made again, and the end of the request to it.
+    pub(crate) fn ended_reconnection(
+        &self,
+        is_lost: impl Fn(usize) -> bool,
+    ) -> Option<(usize, Outcome)> {
+        let reconnections = &mut self.lane.borrow_mut().reconnections;
+        reconnections.take_ended(Instant::now(), is_lost)
     }
 
     /// Sleeps until data may have arrived on the lane, at most so long.

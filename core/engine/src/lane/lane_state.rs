@@ -2,6 +2,8 @@
 
 use oxshmem_transport::{Lane, Op, Pe, Status};
 
+use crate::lane::reconnections::Reconnections;
+
 /// One lane and the operations deferred for it, with its failures.
 pub(crate) struct LaneState {
     pub lane: Option<Box<dyn Lane>>,
@@ -21,6 +23,8 @@ pub(crate) struct LaneState {
     pub notified: Vec<usize>,
     /// The PEs whose connections are to be made again.
     pub interrupted: Vec<Pe>,
+    /// The connections that are being made again.
+    pub reconnections: Reconnections,
 }
 
 /// The outcome of polling one lane alone.
@@ -56,6 +60,7 @@ impl LaneState {
             has_news: false,
             notified: Vec::new(),
             interrupted: Vec::new(),
+            reconnections: Reconnections::default(),
         }
     }
 

@@ -77,8 +77,9 @@ impl Worker {
             Some(LaneFailure::Connection) => self.notify_stranded_peers(endpoint),
             Some(LaneFailure::Interrupted(pe)) => {
                 let pe = pe.index();
-                self.reconnect(LanePeer { endpoint, pe });
+                self.begin_reconnect(LanePeer { endpoint, pe });
             }
+            Some(LaneFailure::Reconnecting) => self.end_reconnects(endpoint),
         }
     }
 

@@ -16,11 +16,11 @@ use crate::peer::pe_set::Towards;
 use crate::worker::Worker;
 
 /// A flush of another PE's GPU that was requested.
-enum FlushRequest<'w> {
+enum FlushRequest {
     /// By a message to its progress thread.
     Message(PendingReply),
     /// By the bootstrap.
-    Control(PendingCall<'w>),
+    Control(PendingCall),
 }
 
 impl Worker {
@@ -83,7 +83,7 @@ impl Worker {
 
     /// Requests a flush of another PE's GPU: by a message to its progress thread, or by the bootstrap, whose service
     /// replies. None if there is no slot for the reply to a message; it waits for one only if it `may_wait`.
-    fn request_gpu_flush(&self, pe: usize, may_wait: bool) -> Result<Option<FlushRequest<'_>>> {
+    fn request_gpu_flush(&self, pe: usize, may_wait: bool) -> Result<Option<FlushRequest>> {
         let Some(peer) = self.messages_to(pe) else {
             let pending = self.begin_call(pe, ControlRequest::FlushGpu)?;
             return Ok(Some(FlushRequest::Control(pending)));
@@ -110,7 +110,7 @@ impl Worker {
     }
 
     /// Waits for the reply to a request for a flush.
-    fn await_gpu_flush(&self, request: FlushRequest<'_>) -> Result<()> {
+    fn await_gpu_flush(&self, request: FlushRequest) -> Result<()> {
         match request {
             FlushRequest::Control(pending) => {
                 self.await_reply(pending, "its GPU's flush").map(|_| ())

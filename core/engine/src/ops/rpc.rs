@@ -1,7 +1,7 @@
 //! Remote procedure calls over the bootstrap, once the job runs. They reach a PE that makes no
 //! call: the bootstrap's service replies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::control::message::{ControlRequest, Message};
 use crate::control::pending::PendingCall;
@@ -44,26 +44,15 @@ impl Worker {
     }
 
     /// Sends a request to a PE; [`await_reply`](Self::await_reply) waits for the reply.
-    pub(crate) fn begin_call(&self, pe: usize, request: ControlRequest) -> Result<PendingCall<'_>> {
+    pub(crate) fn begin_call(&self, pe: usize, request: ControlRequest) -> Result<PendingCall> {
         let pending = self.engine.requests.begin(pe);
         self.send(pe, &Message::Request(pending.number, request))?;
         Ok(pending)
     }
 
     /// Waits for the reply to a request.
-    pub(crate) fn await_reply(&self, pending: PendingCall<'_>, what: &str) -> Result<Vec<u8>> {
-        self.await_reply_within(pending, what, None)
-    }
-
-    /// [`await_reply`](Self::await_reply), where a PE that does not reply in time counts as lost.
-    pub(crate) fn await_reply_within(
-        &self,
-        pending: PendingCall<'_>,
-        what: &str,
-        limit: Option<Duration>,
-    ) -> Result<Vec<u8>> {
+    pub(crate) fn await_reply(&self, pending: PendingCall, what: &str) -> Result<Vec<u8>> {
         let pe = pending.pe;
-        let since = Instant::now();
         let requests = &self.engine.requests;
         let mut wait = LongWait::new(&self.engine, self.call());
         let mut open = requests.open();
@@ -75,8 +64,7 @@ impl Worker {
                     why,
                 });
             }
-            let is_late = limit.is_some_and(|limit| since.elapsed() > limit);
-            if is_late || self.engine.liveness.is_lost(pe) {
+            if self.engine.liveness.is_lost(pe) {
                 break Err(Error::PeerLost {
                     call: self.call(),
                     pe,

@@ -81,7 +81,7 @@ impl Lease<'_> {
         remote: RemoteTarget,
         chunk: Chunk,
         request: fn(StagePiece) -> StageRequest,
-    ) -> Result<PendingCall<'_>> {
+    ) -> Result<PendingCall> {
         let piece = StagePiece {
             slot: chunk.slot,
             len: chunk.len as u32,
@@ -92,7 +92,7 @@ impl Lease<'_> {
     }
 
     /// Waits for such a copy.
-    fn await_copy(&self, pending: Option<PendingCall<'_>>) -> Result<()> {
+    fn await_copy(&self, pending: Option<PendingCall>) -> Result<()> {
         let Some(pending) = pending else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Worker {
         }
         let lease = self.lease(remote.pe, len)?;
         // By slot of the lease: the copy that was requested and whose reply is due.
-        let mut pending: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
+        let mut pending: [Option<PendingCall>; MAX_LENT] = Default::default();
         let count = lease.count(len);
         for index in 0..count {
             let (Some(chunk), Some(before)) = (
@@ -177,7 +177,7 @@ impl Worker {
             }
             None => Ok(None),
         };
-        let mut pending: [Option<PendingCall<'_>>; MAX_LENT] = Default::default();
+        let mut pending: [Option<PendingCall>; MAX_LENT] = Default::default();
         for (index, pending) in pending.iter_mut().take(slots).enumerate() {
             *pending = request(index)?;
         }

@@ -5,9 +5,10 @@ pub(crate) mod endings;
 mod interruptions;
 mod round_trips;
 
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -71,10 +72,10 @@ pub(crate) struct Asked {
     then: Mutex<Option<(usize, Then)>>,
     /// The fate of each operation, if not all are performed.
     fate: Mutex<Option<Decide>>,
-    /// The next error of progress.
-    failure: Mutex<Option<oxshmem_transport::Error>>,
-    /// Whether a connection was interrupted and is not made again: it does nothing meanwhile.
-    interrupted: AtomicBool,
+    /// The next errors of progress.
+    failures: Mutex<VecDeque<oxshmem_transport::Error>>,
+    /// The PEs whose connections were interrupted and are not made again: it does nothing meanwhile.
+    interrupted: Mutex<BTreeSet<u32>>,
     /// Connections that were made again.
     pub connects: AtomicUsize,
     /// A function to call when it is dropped.
@@ -100,7 +101,7 @@ impl Lane for Watched {
     forward!(endpoint, fence => inner);
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
-        let again = self.asked.interrupted.swap(false, Ordering::SeqCst);
+        let again = self.asked.interrupted.lock().unwrap().remove(&pe.0);
         let count = usize::from(again);
         self.asked.connects.fetch_add(count, Ordering::SeqCst);
         self.inner.connect(pe, endpoint)
@@ -108,7 +109,7 @@ impl Lane for Watched {
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
-        if self.asked.interrupted.load(Ordering::SeqCst) {
+        if self.asked.interrupted.lock().unwrap().contains(&pe.0) {
             return Posted::full(0);
         }
         let credits = self.asked.credits().unwrap_or(usize::MAX);
@@ -149,12 +150,14 @@ impl Lane for Watched {
 
     fn progress(&mut self) -> oxshmem_transport::Result<()> {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
-        if let Some(error) = self.asked.failure.lock().unwrap().take() {
-            let interrupts = matches!(error, oxshmem_transport::Error::Interrupted { .. });
-            self.asked.interrupted.store(interrupts, Ordering::SeqCst);
+        let mut interrupted = self.asked.interrupted.lock().unwrap();
+        if let Some(error) = self.asked.failures.lock().unwrap().pop_front() {
+            if let oxshmem_transport::Error::Interrupted { pe, .. } = &error {
+                interrupted.insert(pe.0);
+            }
             return Err(error);
         }
-        if self.asked.interrupted.load(Ordering::SeqCst) {
+        if !interrupted.is_empty() {
             return Ok(());
         }
         match self.asked.credits() {
@@ -201,7 +204,7 @@ impl Asked {
     }
 
     pub(super) fn fail(&self, error: oxshmem_transport::Error) {
-        *self.failure.lock().unwrap() = Some(error);
+        self.failures.lock().unwrap().push_back(error);
     }
 }
 
