@@ -12,9 +12,41 @@ use crate::traits::Status;
 
 const PE2: Pe = Pe(2);
 
-/// The number of operations that a lane certainly holds, at most `most`.
-fn held(world: &World<'_>, most: u64) -> u64 {
-    u64::from(world.capabilities.depth.unwrap_or(u32::MAX)).min(most)
+/// Operations of one length, outstanding at once.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    len: u64,
+    count: u64,
+}
+
+/// The shapes that are tried: transports move longer data in other ways, and may end those otherwise.
+const SHAPES: [Shape; 3] = [
+    Shape { len: 8, count: 64 },
+    Shape {
+        len: 64 << 10,
+        count: 8,
+    },
+    Shape {
+        len: 1 << 20,
+        count: 2,
+    },
+];
+
+impl Shape {
+    /// A world with memory for the operations, each with bytes of its own; none if they are too long for the transport.
+    fn world(self, harness: &dyn Harness, n: u32) -> Found<Option<World<'_>>> {
+        let world = World::new(harness, n, (self.len * self.count).max(32 << 10))?;
+        let limits = world.capabilities.put.max.min(world.capabilities.get.max);
+        let fits = self.len <= limits.min(harness.largest());
+        Ok(fits.then_some(world))
+    }
+
+    /// As many of these operations as a lane certainly holds, where the one at an offset is given.
+    fn ops(self, world: &World<'_>, op: impl Fn(u64) -> Op) -> Vec<Op> {
+        let held = u64::from(world.capabilities.depth.unwrap_or(u32::MAX));
+        let count = self.count.min(held);
+        (0..count).map(|k| op(k * self.len)).collect()
+    }
 }
 
 /// Progress in which only the loss of PE 1 may be reported.
@@ -42,13 +74,21 @@ fn expect_refusal(lane: &mut Watched<'_>, pe: Pe, ops: &[Op], lost: bool) -> Fou
 /// Operations to a lost PE are refused on old and new lanes, its outstanding ones are cancelled, and
 /// those with others complete.
 pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
-    let world = World::small(harness, 3)?;
+    for shape in SHAPES {
+        lost_peer_in(harness, shape).map_err(|why| format!("{shape:?}: {why}"))?;
+    }
+    Ok(Done::Tried)
+}
+
+fn lost_peer_in(harness: &dyn Harness, shape: Shape) -> Found<()> {
+    let Some(world) = shape.world(harness, 3)? else {
+        return Ok(());
+    };
     let mut lanes = world.lanes()?;
     let local = &world.member(PE0).local;
-    local.fill(0, 4096, 4);
-    let ops: Vec<Op> = (0..held(&world, 64))
-        .map(|k| put(local.buffer(8 * k, 8), to(8 * k)))
-        .collect();
+    let ops = shape.ops(&world, |at| put(local.buffer(at, shape.len), to(at)));
+    let all = shape.len * ops.len() as u64;
+    local.fill(0, all, 4);
     let (before, after) = (&ops[..], &ops[..1]);
     for pe in [PE1, PE2] {
         let posted = lanes.of(PE0).post(pe, before)?;
@@ -89,35 +129,31 @@ pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
     expect_refusal(&mut new, PE1, &refused, true)?;
 
     place_with_lost(&world, &mut lanes, PE0, PE2)?;
-    world
-        .member(PE2)
-        .target
-        .expect_filled(0, 8 * held(&world, 64), 4)?;
+    world.member(PE2).target.expect_filled(0, all, 4)?;
     world.member(PE2).local.fill(0, 64, 6);
     let source = world.member(PE2).local.buffer(0, 64);
     lanes.post_all(PE2, PE0, &[put(source, to(64))])?;
     place_with_lost(&world, &mut lanes, PE2, PE0)?;
-    world.member(PE0).target.expect_filled(64, 64, 6)?;
-    Ok(Done::Tried)
+    world.member(PE0).target.expect_filled(64, 64, 6)
 }
 
 /// Once a lane's first call after a PE's loss has returned, gets from that PE write nothing any more.
 pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
-    for posts in [false, true] {
-        gets_from_lost_peer_by(harness, posts)?;
+    for (shape, posts) in SHAPES.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        gets_from_lost_peer_by(harness, shape, posts).map_err(|why| format!("{shape:?}: {why}"))?;
     }
     Ok(Done::Tried)
 }
 
 /// The check, with `post` or `progress` as that first call.
-fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
-    let world = World::small(harness, 2)?;
+fn gets_from_lost_peer_by(harness: &dyn Harness, shape: Shape, posts: bool) -> Found<()> {
+    let Some(world) = shape.world(harness, 2)? else {
+        return Ok(());
+    };
     let mut lanes = world.lanes()?;
     let local = &world.member(PE0).local;
-    let count = held(&world, 64);
-    let gets: Vec<Op> = (0..count)
-        .map(|k| get(local.buffer(8 * k, 8), to(8 * k)))
-        .collect();
+    let gets = shape.ops(&world, |at| get(local.buffer(at, shape.len), to(at)));
+    let all = shape.len * gets.len() as u64;
     let posted = lanes.of(PE0).post(PE1, &gets)?;
     if posted.accepted != gets.len() {
         return Err(format!(
@@ -130,13 +166,13 @@ fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
     } else {
         progress(lanes.of(PE0))?
     }
-    local.fill(0, 8 * count, 11);
+    local.fill(0, all, 11);
     for _ in 0..100 {
         lanes.of(PE1).progress()?;
         progress(lanes.of(PE0))?;
     }
     local
-        .expect_filled(0, 8 * count, 11)
+        .expect_filled(0, all, 11)
         .map_err(|e| format!("a get wrote after its PE was lost and its lane was called: {e}"))
 }
 
@@ -209,13 +245,20 @@ pub(super) fn shutdown(harness: &dyn Harness) -> Found {
 
 /// Once a lane is dropped nothing outstanding touches local memory, and other lanes go on.
 pub(super) fn dropped_lane(harness: &dyn Harness) -> Found {
-    let world = World::small(harness, 2)?;
+    for shape in SHAPES {
+        dropped_lane_in(harness, shape).map_err(|why| format!("{shape:?}: {why}"))?;
+    }
+    Ok(Done::Tried)
+}
+
+fn dropped_lane_in(harness: &dyn Harness, shape: Shape) -> Found<()> {
+    let Some(world) = shape.world(harness, 2)? else {
+        return Ok(());
+    };
     let (mut dropped, mut other) = (world.lanes()?, world.lanes()?);
-    let local = &world.member(PE0).local;
-    let count = held(&world, 64);
-    let gets: Vec<Op> = (0..count)
-        .map(|k| get(local.buffer(8 * k, 8), to(8 * k)))
-        .collect();
+    let (local, source) = (&world.member(PE0).local, &world.member(PE0).target);
+    let gets = shape.ops(&world, |at| get(local.buffer(at, shape.len), to(at)));
+    let all = shape.len * gets.len() as u64;
     let posted = dropped.of(PE0).post(PE1, &gets)?;
     if posted.accepted != gets.len() {
         return Err(format!(
@@ -223,14 +266,13 @@ pub(super) fn dropped_lane(harness: &dyn Harness) -> Found {
         ));
     }
     drop(dropped);
-    local.fill(0, 8 * count, 11);
-    local.fill(8192, 64, 12);
+    local.fill(0, all, 11);
+    source.fill(0, 64, 12);
     for _ in 0..20 {
-        other.perform(PE0, PE1, &[put(local.buffer(8192, 64), to(0))])?;
+        other.perform(PE0, PE1, &[put(source.buffer(0, 64), to(0))])?;
     }
     local
-        .expect_filled(0, 8 * count, 11)
+        .expect_filled(0, all, 11)
         .map_err(|e| format!("a get wrote after its lane was dropped: {e}"))?;
-    world.member(PE1).target.expect_filled(0, 64, 12)?;
-    Ok(Done::Tried)
+    world.member(PE1).target.expect_filled(0, 64, 12)
 }
