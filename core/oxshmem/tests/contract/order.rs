@@ -228,7 +228,7 @@ fn set_quiet_set(
     fetch: impl Fn(Sym<u64>) -> Result<u64>,
 ) -> Result<()> {
     let words = pe.alloc_zeroed::<u64>(32)?;
-    let (x, y) = (words.at(0)?, words.at(16)?);
+    let (x, y, done) = (words.at(0)?, words.at(16)?, words.at(8)?);
     let rounds = pe.rounds(6000) as u64;
     // x lies on the first PE; the writer is the last.
     if pe.me() == pe.n_pes() - 1 {
@@ -241,16 +241,27 @@ fn set_quiet_set(
             }
         }
         pe.quiet()?;
+        set(done, 1)?;
+        pe.quiet()?;
     } else {
-        let mut seen = 0;
-        while seen < rounds {
-            let new = fetch(y)?;
+        // M21: in the relaxed model nothing orders two reads but a fence.
+        let then_fetch = |word| {
             if pe.model() == MemoryModel::Relaxed {
-                // M21: nothing orders the two reads but a fence.
                 pe.fence()?;
             }
-            let old = fetch(x)?;
+            fetch(word)
+        };
+        let mut seen = 0;
+        while seen < rounds {
+            let is_over = fetch(done)? == 1;
+            let new = then_fetch(y)?;
+            let old = then_fetch(x)?;
             assert!(old >= new, "y = {new}, then x = {old}");
+            // An earlier value that came after it would stay, and this loop would not end.
+            assert!(
+                !is_over || new == rounds,
+                "y = {new} after the last, {rounds}"
+            );
             assert!(new >= seen);
             if new == seen {
                 std::thread::yield_now();
