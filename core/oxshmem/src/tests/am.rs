@@ -1,15 +1,20 @@
 //! Messages that get no reply any more.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::{MemoryKind, Op};
+use oxshmem_transport::{
+    Device, Domain, Inbox, Job, Lane, MemoryKind, Op, Pe, Peer, Posted, Reply, Transport, forward,
+};
 
 use crate::context::Context;
 use crate::context::options::ContextOptions;
 use crate::error::{Error, Result};
 use crate::sym::Sym;
-use crate::tests::lanes::{Fate, beside_living_pes, is_loss_of, watched};
+use crate::testing::spmd_with;
+use crate::tests::lanes::{Fate, LIMIT, beside_living_pes, is_loss_of, watched};
 use crate::world::World;
 use oxshmem_engine::am::pending_replies::{ReplyReader, SLOTS};
 use oxshmem_engine::lane::endpoint::Endpoint;
@@ -169,4 +174,160 @@ fn m19_a_quiet_that_cannot_wait_for_answers_leaves_no_put_under_way() {
         lose(world);
         Ok(())
     });
+}
+
+/// Messages of each PE that the inbox of another has room for.
+const WINDOW: usize = 2;
+
+/// A transport that tells such a window, and counts the messages to PE 1 that have no reply.
+#[derive(Clone, Debug)]
+struct Narrow {
+    inner: Tiny,
+    /// By their sender.
+    unanswered: Arc<[Unanswered; 3]>,
+}
+
+#[derive(Debug, Default)]
+struct Unanswered {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct NarrowDomain {
+    narrow: Narrow,
+    me: Pe,
+    inner: Arc<dyn Domain>,
+}
+
+#[derive(Debug)]
+struct NarrowLane {
+    narrow: Narrow,
+    me: Pe,
+    inner: Box<dyn Lane>,
+}
+
+#[derive(Debug)]
+struct SlowInbox {
+    narrow: Narrow,
+    me: Pe,
+    inner: Box<dyn Inbox>,
+}
+
+// SAFETY: every call is forwarded as it is to a transport that keeps the promises.
+unsafe impl Transport for Narrow {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn probe(&self) -> oxshmem_transport::Result<Vec<Device>> {
+        self.inner.probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> oxshmem_transport::Result<Arc<dyn Domain>> {
+        Ok(Arc::new(NarrowDomain {
+            narrow: self.clone(),
+            me: job.me,
+            inner: self.inner.open(device, job)?,
+        }))
+    }
+}
+
+impl Domain for NarrowDomain {
+    forward!(accept, address, capabilities, guarantees, import, peer_lost, reach, register, shutdown => inner);
+
+    fn message_window(&self, _: &Peer) -> Option<u32> {
+        Some(WINDOW as u32)
+    }
+
+    fn lane(&self) -> oxshmem_transport::Result<Box<dyn Lane>> {
+        Ok(Box::new(NarrowLane {
+            narrow: self.narrow.clone(),
+            me: self.me,
+            inner: self.inner.lane()?,
+        }))
+    }
+
+    fn inbox(&self) -> oxshmem_transport::Result<Box<dyn Inbox>> {
+        Ok(Box::new(SlowInbox {
+            narrow: self.narrow.clone(),
+            me: self.me,
+            inner: self.inner.inbox()?,
+        }))
+    }
+}
+
+impl Lane for NarrowLane {
+    forward!(connect, counters, endpoint, fence, progress => inner);
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let messages = |ops: &[Op]| {
+            let mut messages = 0;
+            for op in ops {
+                messages += usize::from(pe == Pe(1) && matches!(op, Op::Message { .. }));
+            }
+            messages
+        };
+        // Before a reply can come.
+        let unanswered = &self.narrow.unanswered[self.me.index()];
+        let now = unanswered.now.fetch_add(messages(ops), Ordering::SeqCst) + messages(ops);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.inner.post(pe, ops) };
+        let refused = messages(&ops[posted.accepted..]);
+        unanswered.now.fetch_sub(refused, Ordering::SeqCst);
+        unanswered.most.fetch_max(now - refused, Ordering::SeqCst);
+        posted
+    }
+}
+
+impl Inbox for SlowInbox {
+    fn drain(
+        &mut self,
+        handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>,
+    ) -> oxshmem_transport::Result<usize> {
+        // Senders that do not wait send more meanwhile.
+        (0..100).for_each(|_| std::thread::yield_now());
+        let Self { narrow, me, inner } = self;
+        inner.drain(&mut |pe, bytes| {
+            let reply = handler(pe, bytes);
+            if *me == Pe(1) {
+                let unanswered = &narrow.unanswered[pe.index()];
+                unanswered.now.fetch_sub(1, Ordering::SeqCst);
+            }
+            reply
+        })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> oxshmem_transport::Result<()> {
+        self.inner.wait(timeout)
+    }
+}
+
+/// Of all contexts of a PE together, one of which waits for replies to the other's messages.
+#[test]
+fn a_pe_gets_no_more_messages_without_a_reply_than_it_has_room_for() {
+    const EACH: u32 = 200;
+    let narrow = Narrow {
+        inner: Tiny::nic(),
+        unanswered: Arc::default(),
+    };
+    let transports: Vec<Arc<dyn Transport>> = vec![Arc::new(narrow.clone())];
+    let builder = World::builder().transports(transports).timeout(LIMIT);
+    spmd_with(builder, 3, |world| {
+        let x = world.alloc_zeroed::<u32>(1)?;
+        let other = world.create_context(ContextOptions::NONE)?;
+        for _ in 0..EACH {
+            world.inc(x, 1)?;
+            other.inc(x, 1)?;
+        }
+        other.destroy()?;
+        world.barrier_all()?;
+        assert_eq!(world.fetch(x, 1)?, 6 * EACH);
+        world.barrier_all()?;
+        world.free(x)
+    })
+    .unwrap();
+    let most = |pe: usize| narrow.unanswered[pe].most.load(Ordering::SeqCst);
+    assert_eq!([most(0), most(2)], [WINDOW, WINDOW]);
+    assert!(most(1) <= WINDOW, "{}", most(1));
 }

@@ -262,6 +262,19 @@ pub fn m28_no_contended_update_is_lost(pe: &Pe<'_>) -> Result<()> {
     contended::<i32>(pe, rounds, |n| n as i32, 1, 2)
 }
 
+/// Each PE has as many updates on their way to one PE as it may have.
+pub fn m28_updates_that_nobody_waits_for_all_count(pe: &Pe<'_>) -> Result<()> {
+    let rounds = pe.rounds(4000).max(200);
+    let x = pe.alloc_zeroed::<u64>(1)?;
+    for _ in 0..rounds {
+        pe.inc(x, 0)?;
+    }
+    pe.barrier_all()?;
+    assert_eq!(pe.fetch(x, 0)?, (rounds * pe.n_pes()) as u64);
+    pe.barrier_all()?;
+    pe.free(x)
+}
+
 pub fn m28_every_ticket_is_given_once(pe: &Pe<'_>) -> Result<()> {
     let rounds = pe.rounds(2000);
     let counter = pe.alloc_zeroed::<u64>(1)?;

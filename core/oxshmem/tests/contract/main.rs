@@ -119,6 +119,7 @@ macro_rules! with_cases {
             atomics:
                 m16_nonblocking_fetches_have_arrived_at_the_end_of_their_scope
                 m28_no_contended_update_is_lost
+                m28_updates_that_nobody_waits_for_all_count
                 m28_every_ticket_is_given_once
                 m28_contended_bits_do_not_disturb_each_other
                 m28_a_lock_made_of_compare_swap_excludes
