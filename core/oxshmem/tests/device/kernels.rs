@@ -47,6 +47,14 @@ impl<'w> Kernels<'w> {
         self.module.global(c"oxshmem_state").unwrap().1
     }
 
+    /// Zeroes a module's state, in which the software driver has what the kernels' own module has.
+    pub fn forget_version(&self, module: &Module) {
+        let (state, bytes) = module.global(c"oxshmem_state").unwrap();
+        // SAFETY: the variable has so many bytes, and no kernel of the module runs.
+        unsafe { self.stream.fill(state, 0, bytes) }.unwrap();
+        self.synchronize();
+    }
+
     /// Queues a kernel of so many blocks of so many threads.
     pub fn launch(&self, name: &std::ffi::CStr, blocks: u32, threads: u32, args: Args) {
         let kernel = self.module.function(name).unwrap();

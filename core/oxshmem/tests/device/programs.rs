@@ -263,6 +263,7 @@ fn left_behind(kernels: &Kernels<'_>) -> Result<()> {
     for round in 1..=20_u64 {
         let values = |pe: u64| vec![pe * 1000 + round; LEN];
         world.put(source, &values(me as u64), me)?;
+        world.quiet()?;
         let args = Args::new()
             .with(kernels.at(data))
             .with(kernels.at(source))
@@ -648,6 +649,7 @@ fn no_state(kernels: &Kernels<'_>) -> Result<()> {
     for bytes in [64, kernels.state_bytes()] {
         let other = format!("{head}.visible .const .align 8 .b8 oxshmem_state[{bytes}];\n");
         let other = Module::from_ptx(context, &other).unwrap();
+        kernels.forget_version(&other);
         let told = kernels.library.prepare(&other).unwrap_err().to_string();
         assert!(told.contains("another version"), "{told}");
     }
