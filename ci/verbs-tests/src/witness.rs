@@ -38,6 +38,9 @@ const SIGNAL: usize = 600_008;
 /// Short, at an odd place.
 const SHORT: (usize, usize) = (700_001, 13);
 
+/// The number of a connection's first queue pair: a multiple of 16.
+const FIRST_NONCE: u64 = 16;
+
 /// For every wait.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -96,7 +99,7 @@ fn be_target(
     let theirs = packed::Endpoint {
         from: WITNESS.0,
         to: ME.0,
-        nonce: 1,
+        nonce: FIRST_NONCE,
         queue_pair: number(&queue_pair)?,
         sequence: number(&sequence)?,
         gid,

@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 7, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 9, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::outcome::{Outcome, ensure};
 
-const VERSION: u16 = 7;
+const VERSION: u16 = 9;
 
 /// A list of one queue pair, or of one NIC: no others for long transfers.
 const ONE: u8 = 1;
@@ -192,6 +192,8 @@ impl Endpoint {
             .with(&[1])
             .with(&self.gid.0)
             .with(&[0])
+            // Of its queue pairs one is for all operations.
+            .with(&[ONE])
             .sealed()
     }
 }
