@@ -25,7 +25,6 @@ enum {
     SIGNAL = 600008,
     SHORT = 700001,
     SHORT_BYTES = 13,
-    GID_INDEX = 1,
     PORT_NUMBER = 1,
     SECONDS = 60,
 };
@@ -35,6 +34,7 @@ static struct ibv_pd *domain;
 static struct ibv_cq *completions;
 static struct ibv_mr *shared, *private_region;
 static union ibv_gid gid;
+static int gid_index;
 static _Alignas(4096) unsigned char memory[LEN], scratch[LEN];
 static FILE *from, *to;
 
@@ -125,7 +125,7 @@ static void connect_queue_pair(struct ibv_qp *pair, uint32_t number, uint32_t re
         .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = number, .rq_psn = receive,
         .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
         .ah_attr = {.is_global = 1, .port_num = PORT_NUMBER,
-                    .grh = {.dgid = peer, .sgid_index = GID_INDEX, .hop_limit = 64}},
+                    .grh = {.dgid = peer, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}},
     };
     require(ibv_modify_qp(pair, &ready, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
@@ -175,6 +175,18 @@ static uint64_t fetch_add(struct ibv_qp *pair, uint64_t address, uint32_t key, u
     return old;
 }
 
+/* The port's identifier that is an IPv4 address: ::ffff:a.b.c.d. Its place in the table changes with the addresses. */
+static void find_ipv4(void)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct ibv_port_attr port;
+    require(ibv_query_port(context, PORT_NUMBER, &port) == 0, "asking for the port");
+    for (gid_index = 0; gid_index < port.gid_tbl_len; gid_index++)
+        if (ibv_query_gid(context, PORT_NUMBER, gid_index, &gid) == 0 && memcmp(gid.raw, mapped, sizeof mapped) == 0)
+            return;
+    require(0, "finding an IPv4 address");
+}
+
 static void open_device(const char *name)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -191,7 +203,7 @@ static void open_device(const char *name)
                         IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     private_region = ibv_reg_mr(domain, scratch, sizeof scratch, IBV_ACCESS_LOCAL_WRITE);
     require(shared != NULL && private_region != NULL, "registering memory");
-    require(ibv_query_gid(context, PORT_NUMBER, GID_INDEX, &gid) == 0, "reading a GID");
+    find_ipv4();
 }
 
 static void dial(const char *address, const char *port)

@@ -1,11 +1,11 @@
-//! `calls CALL N`: N calls for mapped memory in a loop, and nothing else. `benches/instructions` counts its
-//! instructions.
+//! `calls CALL N`: N calls for the memory of PE 0 in a loop, and nothing else. The last PE makes them, or all PEs if they
+//! are collective. `benches/instructions` and `benches/verbs-instructions` count its instructions.
 
 use std::hint::black_box;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use oxshmem::{Sym, World};
+use oxshmem::{SignalOp, Sym, World};
 
 /// Words of the object, and bytes of a block.
 const WORDS: usize = 64;
@@ -25,6 +25,7 @@ enum Call {
     Put,
     Get,
     PutNbi,
+    PutSignal,
     FetchAdd,
     Quiet,
     Fence,
@@ -37,12 +38,18 @@ fn main() -> Result<()> {
     let Args { call, count } = Args::parse();
     let world = World::init()?;
     let words = world.alloc_zeroed::<u64>(WORDS)?;
+    let collective = matches!(call, Call::Barrier | Call::Broadcast);
+    let count = match collective || world.my_pe() == world.n_pes() - 1 {
+        true => count,
+        false => 0,
+    };
     match call {
         Call::P => p(&world, words, count)?,
         Call::G => g(&world, words, count)?,
         Call::Put => put(&world, words, count)?,
         Call::Get => get(&world, words, count)?,
         Call::PutNbi => put_nbi(&world, words, count)?,
+        Call::PutSignal => put_signal(&world, words, count)?,
         Call::FetchAdd => fetch_add(&world, words, count)?,
         Call::Quiet => quiet(&world, count)?,
         Call::Fence => fence(&world, count)?,
@@ -100,6 +107,15 @@ fn put_nbi(world: &World, words: Sym<u64>, count: u64) -> oxshmem::Result<()> {
     let value = [7_u64];
     world.scope(|scope| {
         (0..count).try_for_each(|i| scope.put_nbi(words.at((i % 64) as usize)?, &value, 0))
+    })
+}
+
+#[inline(never)]
+fn put_signal(world: &World, words: Sym<u64>, count: u64) -> oxshmem::Result<()> {
+    let signal = words.at(63)?;
+    (0..count).try_for_each(|i| {
+        let dst = words.at((i % 63) as usize)?;
+        world.put_signal(dst, &[i], signal, i, SignalOp::Set, 0)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::abi::sys::ibv_wc;
 use crate::counters::COUNTERS;
@@ -50,6 +51,8 @@ pub(crate) struct Queue {
     channel: Option<Arc<Pipe>>,
     /// The program's time on the clock of round trips.
     clock: Arc<AtomicU64>,
+    /// The longest time for which a poll waits for a completion.
+    patience: Duration,
     /// Asynchronous events, and those of the channel.
     pub(crate) events: Given,
     pub(crate) notifications: Given,
@@ -61,6 +64,7 @@ impl Queue {
         capacity: usize,
         channel: Option<Arc<Pipe>>,
         clock: Arc<AtomicU64>,
+        patience: Duration,
     ) -> Queue {
         Queue {
             id,
@@ -73,6 +77,7 @@ impl Queue {
             len: AtomicUsize::new(0),
             channel,
             clock,
+            patience,
             events: Given::default(),
             notifications: Given::default(),
         }
@@ -102,8 +107,19 @@ impl Queue {
         true
     }
 
+    /// Waits for a completion as long as the device's profile says.
+    fn wait(&self) {
+        let end = Instant::now() + self.patience;
+        while self.len.load(Ordering::Acquire) == 0 && Instant::now() < end {
+            std::thread::sleep(Duration::from_micros(10));
+        }
+    }
+
     /// Takes up to `room` completions. `Err`: the queue has overrun.
     pub(crate) fn poll(&self, room: usize, mut take: impl FnMut(ibv_wc)) -> Result<usize, ()> {
+        if self.len.load(Ordering::Acquire) == 0 && !self.patience.is_zero() {
+            self.wait();
+        }
         if self.len.load(Ordering::Acquire) == 0 {
             return match lock(&self.ring).overrun {
                 true => Err(()),

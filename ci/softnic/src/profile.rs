@@ -96,6 +96,8 @@ pub(crate) struct Profile {
     pub(crate) modify: Duration,
     /// The time by which asynchronous events are late.
     pub(crate) events: Duration,
+    /// The longest time for which a poll of an empty completion queue waits for a completion.
+    pub(crate) poll: Duration,
 }
 
 const STRICT: Profile = Profile {
@@ -140,6 +142,7 @@ const STRICT: Profile = Profile {
     rate: 10,
     modify: Duration::ZERO,
     events: Duration::ZERO,
+    poll: Duration::ZERO,
 };
 
 /// A ConnectX-6 on InfiniBand whose switches keep every packet's order.
@@ -412,6 +415,7 @@ impl Profile {
             "rate" => self.rate = number()?,
             "modify" => self.modify = millis()?,
             "events" => self.events = millis()?,
+            "poll" => self.poll = millis()?,
             _ => return Err(format!("{key}: there is no such property; see README.md")),
         }
         Ok(())

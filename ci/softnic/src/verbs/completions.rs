@@ -69,6 +69,7 @@ pub unsafe extern "C" fn ibv_create_cq(
         let most = profile.max_cqe.min(c_int::MAX as u32) as c_int;
         let fits = (1..=most).contains(&entries) && (0..vectors).contains(&vector);
         let queues = profile.max_cq as usize;
+        let patience = profile.poll;
         if !fits {
             return Err(libc::EINVAL);
         }
@@ -93,6 +94,7 @@ pub unsafe extern "C" fn ibv_create_cq(
             entries as usize,
             pipe,
             Arc::clone(&opened.clock),
+            patience,
         ));
         let raw = ibv_cq {
             context,
