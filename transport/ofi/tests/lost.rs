@@ -27,6 +27,9 @@ const THIRD: Pe = Pe(2);
 /// The environment variable with PE 0's address, of the other process.
 const ADDRESS: &str = "OFI_TESTS_ADDRESS";
 const DEADLINE: Duration = Duration::from_secs(60);
+/// For connections: a PE that was reached counts as gone after three times as long, if nothing was under way to it when it
+/// died.
+const CONNECTS: Duration = Duration::from_secs(10);
 
 fn host() -> HostId {
     HostId("one".into())
@@ -36,6 +39,7 @@ fn open(me: Pe) -> Arc<dyn Domain> {
     let ofi = Ofi::with(Settings {
         providers: Some(vec!["tcp".into()]),
         interfaces: Some(vec![Interface::Name("lo".into())]),
+        connect_timeout: CONNECTS,
         ..Settings::default()
     });
     let device = ofi.probe().unwrap().swap_remove(0);
