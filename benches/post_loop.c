@@ -1,8 +1,8 @@
 // Posts of 8 bytes by a queue pair to itself, and nothing else: `benches/verbs-instructions` compares with it.
 //
-//     post_loop write|read|fetch-add|write-inline COUNT
+//     post_loop write|read|fetch-add|write-stream COUNT
 //
-// write-inline posts without asking for a completion but once in 64, as a stream of puts does. The others await each request.
+// write-stream posts without asking for a completion but once in 64, as a stream of puts does. The others await each request.
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void posts(enum ibv_wr_opcode opcode, unsigned flags, uint64_t every, uin
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fprintf(stderr, "usage: post_loop write|read|fetch-add|write-inline COUNT\n");
+        fprintf(stderr, "usage: post_loop write|read|fetch-add|write-stream COUNT\n");
         return 2;
     }
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     connect_to_itself(context);
 
     uint64_t count = strtoull(argv[2], NULL, 10);
-    if (strcmp(argv[1], "write-inline") == 0)
+    if (strcmp(argv[1], "write-stream") == 0)
         posts(IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, 64, count);
     else if (strcmp(argv[1], "write") == 0)
         posts(IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, 1, count);
