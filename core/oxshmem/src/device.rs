@@ -289,13 +289,14 @@ impl DeviceLibrary<'_> {
             why: format!("{error}; do its kernels include oxshmem.cuh?"),
         })?;
         let mut abi = 0_u32;
-        if bytes == size_of::<State>() {
+        // Every version's state begins with it.
+        if bytes >= size_of_val(&abi) {
             let mut engine = self.streams.gpu.engine();
             // SAFETY: both ends have as many bytes, and nothing writes the module's variable now.
-            let read = unsafe { engine.read((&raw mut abi).cast(), state, size_of::<u32>()) };
+            let read = unsafe { engine.read((&raw mut abi).cast(), state, size_of_val(&abi)) };
             read.map_err(|why| Error::Gpu { call: CALL, why })?;
         }
-        if abi != State::ABI_WORD {
+        if (bytes, abi) != (size_of::<State>(), State::ABI_WORD) {
             return Err(Error::Gpu {
                 call: CALL,
                 why: format!(

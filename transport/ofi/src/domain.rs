@@ -5,6 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use oxshmem_gpudirect::Gpu;
 use oxshmem_transport::{
     AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, LocalRegion,
     Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers,
@@ -18,17 +19,16 @@ use crate::fabric::info::Info;
 use crate::fabric::memory::MemoryRegion;
 use crate::fabric::slots::{BUFFER, LONG_BUFFER};
 use crate::facts::{Facts, bits};
-use crate::gpu::driver::Gpu;
 use crate::gpu::{self, Direct, DomainGpu};
 use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
 use crate::limits::NAME;
+use crate::local::OWN;
 use crate::names;
 use crate::plan::{AtomicPath, Plan, capabilities, explain};
 use crate::random::random;
 use crate::reasons::orders;
 use crate::region::OwnRegion;
-use crate::send::OWN;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::{LocalMemory, State, Ways};
@@ -90,6 +90,7 @@ impl OfiDomain {
         let ways = Ways {
             puts: plan.puts,
             local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
+            gpu: gpu.is_ok(),
             longest: facts.longest,
             in_place: longest_in_place(&facts),
             connect_timeout: settings.connect_timeout,

@@ -79,9 +79,7 @@ pub(crate) mod bits {
 impl Facts {
     /// The innermost provider, which owns the network: `tcp` of `tcp;ofi_rxm`.
     pub(crate) fn core_provider(&self) -> &str {
-        let mut layers = self.provider.split(';');
-        let core = layers.find(|layer| !layer.starts_with("ofi_"));
-        core.unwrap_or(&self.provider)
+        core_of(&self.provider)
     }
 
     /// Whether it uses sockets of the operating system.
@@ -150,6 +148,13 @@ impl Facts {
     pub(crate) fn has_order(&self, any: u64, of_rma: u64) -> bool {
         self.order & any != 0 || self.order & of_rma != 0
     }
+}
+
+/// The innermost provider of one with its layers.
+pub(crate) fn core_of(provider: &str) -> &str {
+    let mut layers = provider.split(';');
+    let core = layers.find(|layer| !layer.starts_with("ofi_"));
+    core.unwrap_or(provider)
 }
 
 /// Whether the NICs of a provider, by its name, place the data of writes.
@@ -259,6 +264,7 @@ pub(crate) mod tests {
         let facts = of_dump(include_str!("../tests/fixtures/tcp-rxm-1.17.txt"));
         assert_eq!(facts.provider, "tcp;ofi_rxm");
         assert_eq!(facts.core_provider(), "tcp");
+        assert_eq!(core_of("ofi_rxm;tcp"), "tcp");
         assert!(facts.uses_sockets() && !facts.is_placed_by_nic());
         assert_eq!(facts.address, Some(IpAddr::from([192, 0, 2, 2])));
         assert!(facts.manual_progress);

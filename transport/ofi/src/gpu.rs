@@ -1,15 +1,11 @@
 //! Memory of the PE's GPU, which a provider with `FI_HMEM` registers: whether it is used, and how a NIC's writes become visible
 //! to the GPU (M27).
 
-#[cfg(feature = "cuda")]
-pub(crate) mod cuda;
-pub(crate) mod driver;
-
 use std::sync::Arc;
 
+use oxshmem_gpudirect::{Gpu, GpuProperties, may_write};
 use oxshmem_transport::{Completion, GpuFlush, Guarantees};
 
-use self::driver::{Gpu, GpuProperties};
 use crate::facts::{Facts, bits};
 use crate::plan::{Plan, PutPath};
 use crate::settings::Hmem;
@@ -42,13 +38,7 @@ pub(crate) fn unreachable(ours: &DomainGpu, theirs: u8) -> Option<String> {
         Ok(direct) => direct,
     };
     match theirs {
-        1 => None,
-        2 if direct.flush => None,
-        2 => Some(
-            "its GPU needs a flush after what NICs write and this PE's needs none, so that neither would ask for it: \
-             use GPUs of one kind"
-                .into(),
-        ),
+        1 | 2 => may_write(direct.flush, theirs == 2).err(),
         _ => Some(
             "libfabric does not register GPU memory at that PE; `oxshmem info --explain` there says why".into(),
         ),
@@ -105,6 +95,8 @@ pub(crate) fn guarantees(direct: &Direct) -> Guarantees {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+
     use oxshmem_transport::{Memory, MemoryKind};
 
     use super::*;
@@ -182,6 +174,10 @@ mod tests {
         }
 
         fn trial_memory(&self) -> Result<Memory, String> {
+            Err("none".into())
+        }
+
+        fn export(&self, _: *const u8, _: usize) -> Result<(OwnedFd, u64), String> {
             Err("none".into())
         }
 

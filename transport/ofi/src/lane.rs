@@ -179,8 +179,8 @@ impl Lane for OfiLane {
             return Posted::refused(0, error);
         }
         let needs_address = |op: &Op| {
-            let local = local_side(op).is_some_and(|local| state.is_on_gpu(local));
-            pe != me || local || matches!(op, Op::Atomic { .. })
+            let on_gpu = local_side(op).is_some_and(|local| state.is_on_gpu(local));
+            pe != me || goes_through_provider(op, on_gpu)
         };
         if peer.known.is_none() && ops.iter().any(needs_address) {
             let why = "its address is not known here".into();
@@ -206,7 +206,10 @@ impl Lane for OfiLane {
             }
             stream.counters.posted += 1;
             // Operations on this PE's own memory wait for earlier ones only.
-            if pe == me && stream.entries.is_empty() && !goes_through_provider(&entry) {
+            if pe == me
+                && stream.entries.is_empty()
+                && !goes_through_provider(&entry.op, entry.on_gpu)
+            {
                 stream.counters.completed += 1;
                 // SAFETY: the caller's promise.
                 unsafe { state.perform_here(self.number, OwnOp::of(&entry)) };

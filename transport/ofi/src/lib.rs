@@ -68,6 +68,7 @@ mod inbox;
 mod lane;
 mod lane_state;
 mod limits;
+mod local;
 mod mailbox;
 mod message;
 mod names;
@@ -79,6 +80,7 @@ mod random;
 mod reasons;
 mod receive;
 mod region;
+mod rma;
 mod send;
 mod settings;
 mod shared;
@@ -89,6 +91,7 @@ mod wire;
 
 use std::sync::Arc;
 
+use oxshmem_gpudirect::Gpu;
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
 use self::limits::NAME;
@@ -99,7 +102,7 @@ pub use self::settings::{Atomics, Hmem, Interface, Puts, Settings, SettingsError
 #[derive(Debug)]
 pub struct Ofi {
     settings: Result<Settings, SettingsError>,
-    gpu: Option<Arc<dyn gpu::driver::Gpu>>,
+    gpu: Option<Arc<dyn Gpu>>,
 }
 
 impl Default for Ofi {
@@ -132,7 +135,7 @@ impl Ofi {
     #[cfg(feature = "cuda")]
     #[must_use]
     pub fn with_gpu(mut self, context: oxshmem_cuda::Context) -> Ofi {
-        self.gpu = Some(Arc::new(gpu::cuda::Cuda(context)));
+        self.gpu = Some(Arc::new(oxshmem_gpudirect::Cuda(context)));
         self
     }
 

@@ -32,8 +32,8 @@ impl OwnOp {
 
 /// Whether an operation towards this PE itself goes through the provider: all atomics on a word do, its own PE's, too (M29), and
 /// transfers of memory that the CPU does not access.
-pub(crate) fn goes_through_provider(entry: &Entry) -> bool {
-    entry.on_gpu || matches!(entry.op, Op::Atomic { .. })
+pub(crate) fn goes_through_provider(op: &Op, on_gpu: bool) -> bool {
+    on_gpu || matches!(op, Op::Atomic { .. })
 }
 
 impl State {

@@ -7,7 +7,7 @@ use oxshmem_transport::{Device, Error, Network, Result};
 
 use crate::fabric::info::{Info, Wanted, infos};
 use crate::fabric::library::Library;
-use crate::facts::{Facts, performs_atomics_by_nic, places_by_nic};
+use crate::facts::{Facts, core_of, performs_atomics_by_nic, places_by_nic};
 use crate::limits::NAME;
 use crate::plan::{Plan, plan};
 use crate::settings::{Atomics, Hmem, Interface, Settings};
@@ -53,7 +53,7 @@ pub(crate) fn candidates(settings: &Settings, has_gpu: bool) -> Result<Vec<Candi
     };
     let mut search = Search::default();
     for provider in &named {
-        let core = provider.split(';').next().unwrap_or(provider);
+        let core = core_of(provider);
         let atomics = match settings.atomics {
             Atomics::Auto => performs_atomics_by_nic(core),
             Atomics::Provider => true,

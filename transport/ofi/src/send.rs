@@ -2,39 +2,21 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{AtomicRequest, Local, LocalKey, MemoryKind, Op, Reply};
+use oxshmem_transport::{AtomicRequest, Local, Op, Reply};
 
 use crate::fabric::endpoint::{LocalPlace, RemotePlace};
-use crate::fabric::slots::{BUFFER, SlotId};
+use crate::fabric::slots::BUFFER;
 use crate::limits::{BATCH, INLINE, SMALL, WINDOW};
 use crate::message::{Body, HEAD, Head, Record};
 use crate::own::{OwnOp, goes_through_provider};
 use crate::peer::{Failure, PeerState};
 use crate::plan::PutPath;
-use crate::region::OwnRegion;
+use crate::rma::Way;
 use crate::state::{EntryId, Flight, State};
-use crate::stream::Entry;
+use crate::stream::{Entry, Step};
 
 /// Bytes of data in a message that is copied.
 const DATA: usize = BUFFER - HEAD;
-
-/// The result of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Something was sent; there may be more.
-    Done,
-    /// There is nothing to send.
-    Empty,
-    /// There is no room now.
-    Blocked,
-}
-
-/// The direction of an operation of the provider on a peer's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Read,
-    Write,
-}
 
 /// The source of a message's data.
 #[derive(Clone, Copy, Debug)]
@@ -271,7 +253,7 @@ impl State {
         let (source, started) = (entry.source(), entry.started);
         let has_copy = !entry.copied.is_empty();
         let on_gpu = entry.on_gpu;
-        if own && !goes_through_provider(entry) {
+        if own && !goes_through_provider(&op, on_gpu) {
             let own = OwnOp::of(entry);
             // SAFETY: sources were copied, or the poster keeps them, and the destinations, until the operation has completed.
             unsafe { self.perform_here(lane, own) };
@@ -429,17 +411,8 @@ impl State {
         known && !has_copy && self.endpoint.as_ref().is_some_and(|ep| ep.joins())
     }
 
-    /// The first bytes of registered memory of this side, or of any where that need not be.
-    fn local_place(&self, of: Local, len: u64) -> LocalPlace {
-        LocalPlace {
-            addr: of.addr,
-            len: len as usize,
-            descriptor: self.descriptor(of),
-        }
-    }
-
     /// The provider has begun an operation of an entry, on its memory in place or not.
-    fn part_begun(&mut self, of: EntryId, in_place: bool) {
+    pub(crate) fn part_begun(&mut self, of: EntryId, in_place: bool) {
         if let Some(stream) = self.stream(of.lane, of.pe) {
             stream.in_place += u32::from(in_place);
             if let Some(entry) = stream.entry(of.serial) {
@@ -464,7 +437,7 @@ impl State {
     }
 
     /// An entry is under way as a whole.
-    fn begin(&mut self, of: EntryId, number: u64) -> Step {
+    pub(crate) fn begin(&mut self, of: EntryId, number: u64) -> Step {
         let served = self.peers.get(of.pe as usize).map_or(0, |peer| peer.served);
         if let Some(stream) = self.stream(of.lane, of.pe) {
             if let Some(entry) = stream.entry(of.serial) {
@@ -476,162 +449,8 @@ impl State {
         Step::Done
     }
 
-    pub(crate) fn entry(&mut self, of: EntryId) -> Option<&mut crate::stream::Entry> {
+    pub(crate) fn entry(&mut self, of: EntryId) -> Option<&mut Entry> {
         self.stream(of.lane, of.pe)?.entry(of.serial)
-    }
-
-    /// A read or write of the rest of an entry, whose local memory is given, or of a part as long as the provider takes.
-    fn advance_rma(
-        &mut self,
-        of: EntryId,
-        (way, on_gpu): (Way, bool),
-        rest: Local,
-        place: RemotePlace,
-    ) -> Step {
-        if rest.len == 0 {
-            return self.begin(of, 0);
-        }
-        let Some(address) = self.address_of(of.pe) else {
-            return Step::Blocked;
-        };
-        let len = (rest.len as u64).min(self.ways.longest);
-        let part = Local {
-            len: len as usize,
-            ..rest
-        };
-        let last = part.len == rest.len;
-        if part.len <= BUFFER && !on_gpu {
-            let Some(slot) = self.take_slot(of.pe, false) else {
-                return Step::Blocked;
-            };
-            let Some(endpoint) = self.endpoint.as_mut() else {
-                return Step::Blocked;
-            };
-            let (taken, flight) = match way {
-                Way::Write => {
-                    let buffer = endpoint.bytes(slot);
-                    if buffer.len() >= part.len {
-                        // SAFETY: the poster keeps the source readable, or it was copied; the buffer is this process's.
-                        unsafe {
-                            oxshmem_heap::copy::copy(buffer.as_mut_ptr(), part.addr, part.len);
-                        }
-                    }
-                    let taken = endpoint.write(slot, part.len, address, place);
-                    (taken, Flight::Write { of })
-                }
-                Way::Read => {
-                    let taken = endpoint.read(slot, part.len, address, place);
-                    (taken, Flight::Read { of, into: part })
-                }
-            };
-            return self.posted(of, slot, flight, taken, (len, last));
-        }
-        let Some(slot) = self.take_bare(of.pe) else {
-            return Step::Blocked;
-        };
-        let local = self.local_place(part, len);
-        let Some(endpoint) = self.endpoint.as_mut() else {
-            return Step::Blocked;
-        };
-        // SAFETY: the poster keeps the memory until the operation has completed, or its lane or PE is gone, for which
-        // it then waits.
-        let taken = unsafe {
-            match way {
-                Way::Write => endpoint.write_from(slot, local, address, place),
-                Way::Read => endpoint.read_into(slot, local, address, place),
-            }
-        };
-        self.posted(of, slot, Flight::InPlace { of }, taken, (len, last))
-    }
-
-    /// An atomic of the provider.
-    fn advance_atomic(
-        &mut self,
-        of: EntryId,
-        request: AtomicRequest,
-        fetch: Option<Local>,
-        place: RemotePlace,
-    ) -> Step {
-        let Some(address) = self.address_of(of.pe) else {
-            return Step::Blocked;
-        };
-        let Some(slot) = self.take_slot(of.pe, false) else {
-            return Step::Blocked;
-        };
-        let Some(endpoint) = self.endpoint.as_mut() else {
-            return Step::Blocked;
-        };
-        let taken = endpoint.atomic(slot, request, fetch.is_some(), address, place);
-        let flight = Flight::Atomic { of, into: fetch };
-        self.posted(of, slot, flight, taken, (0, true))
-    }
-
-    /// The descriptor of registered memory of this side.
-    fn descriptor(&self, local: Local) -> *mut std::ffi::c_void {
-        let none = std::ptr::null_mut();
-        let wanted = self.ways.local_keys || self.is_on_gpu(&local);
-        let Some(key) = local.key.filter(|_| wanted) else {
-            return none;
-        };
-        if let Some(memory) = self.locals.get(&key.0) {
-            return memory.registration.descriptor();
-        }
-        let region = self.own_region(key);
-        let registration = region.and_then(|region| region.registration.as_ref());
-        registration.map_or(none, |registration| registration.descriptor())
-    }
-
-    /// The region of this PE with a local key.
-    fn own_region(&self, key: LocalKey) -> Option<&OwnRegion> {
-        let number = u32::try_from(key.0 ^ OWN).ok()?;
-        self.regions.0.get(&number)
-    }
-
-    /// Whether registered memory of this side is a GPU's. Memory without a key is the CPU's.
-    pub(crate) fn is_on_gpu(&self, local: &Local) -> bool {
-        let Some(key) = local.key else {
-            return false;
-        };
-        let of_region = |region: &OwnRegion| region.memory.kind() != MemoryKind::Host;
-        match self.locals.get(&key.0) {
-            Some(memory) => memory.on_gpu,
-            None => self.own_region(key).is_some_and(of_region),
-        }
-    }
-
-    /// Records a read or write of an entry that the provider was given.
-    fn posted(
-        &mut self,
-        of: EntryId,
-        slot: SlotId,
-        flight: Flight,
-        taken: oxshmem_transport::Result<bool>,
-        (len, last): (u64, bool),
-    ) -> Step {
-        let in_place = matches!(flight, Flight::InPlace { .. });
-        if !matches!(taken, Ok(true)) {
-            match in_place {
-                true => self.free_bare(of.pe, slot),
-                false => self.free_slot(of.pe, slot),
-            }
-            match taken {
-                Err(error) => self.fail_peer(of.pe, Failure::of(&error)),
-                Ok(_) => self.took(of.pe, false),
-            }
-            return Step::Blocked;
-        }
-        self.took(of.pe, true);
-        self.set_flight(slot, flight);
-        self.part_begun(of, in_place);
-        if let Some(stream) = self.stream(of.lane, of.pe) {
-            if let Some(entry) = stream.entry(of.serial) {
-                entry.started += len;
-            }
-            if last {
-                stream.begin();
-            }
-        }
-        Step::Done
     }
 
     /// Copies the sources of a stream's entries that have not started, where their poster may reuse them at once.
@@ -658,6 +477,3 @@ impl State {
         }
     }
 }
-
-/// The bit of local keys that name a region of this PE.
-pub(crate) const OWN: u64 = 1 << 63;

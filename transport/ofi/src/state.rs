@@ -75,6 +75,8 @@ pub(crate) struct Ways {
     pub puts: PutPath,
     /// Local memory in place needs a descriptor.
     pub local_keys: bool,
+    /// Some memory may be a GPU's.
+    pub gpu: bool,
     /// The longest operation of the provider.
     pub longest: u64,
     /// The longest message whose data the provider sends in place.

@@ -41,6 +41,17 @@ impl Entry {
     }
 }
 
+/// The result of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something was sent; there may be more.
+    Done,
+    /// There is nothing to send.
+    Empty,
+    /// There is no room now.
+    Blocked,
+}
+
 /// The operations of one lane to one PE, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {

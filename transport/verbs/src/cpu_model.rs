@@ -55,9 +55,7 @@ impl Relaxed {
             (Choice::Auto, CpuModel::Other) => both(false),
         }
     }
-}
 
-impl Relaxed {
     /// The decision in words, with its reason.
     pub(crate) fn explain(self, wanted: Choice, software: bool, cpu: CpuModel) -> String {
         let state = match (self.host, self.gpu) {

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oxshmem_gpudirect::Gpu;
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane,
     LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumbers,
@@ -17,8 +18,8 @@ use self::promises::{
     signals_towards,
 };
 use crate::cpu_model::CpuModel;
-use crate::gpu::driver::{self, Gpu};
-use crate::gpu::{Direct, DomainGpu};
+use crate::domain_state::bit;
+use crate::gpu::{Direct, DomainGpu, refused};
 use crate::inbox::VerbsInbox;
 use crate::lane::VerbsLane;
 use crate::limits::NAME;
@@ -109,7 +110,7 @@ impl VerbsDomain {
         candidates: Option<&[Candidate]>,
     ) -> Result<VerbsDomain> {
         let port_state = Arc::new(PortState::new(port, settings, job, totals)?);
-        let mut rails = Rails::open(Arc::clone(&port_state), candidates)?;
+        let rails = Rails::open(Arc::clone(&port_state), candidates)?;
         let of = |state: &Arc<PortState>| DomainNic {
             gpu: DomainGpu::of(gpu, state),
             responder: Mutex::default(),
@@ -117,13 +118,11 @@ impl VerbsDomain {
         };
         let first = of(&port_state);
         let further: Vec<DomainNic> = rails.further.iter().map(of).collect();
-        rails.stand_ins = further
+        let stand_ins = further
             .iter()
             .filter(|nic| nic.stands_in_for(&first))
-            .fold(1, |set, nic| {
-                set | 1u8.checked_shl(u32::from(nic.port_state.rail)).unwrap_or(0)
-            });
-        port_state.published.set_stand_ins(rails.stand_ins);
+            .fold(bit(0), |set, nic| set | bit(nic.port_state.rail));
+        port_state.published.set_stand_ins(stand_ins);
         let rails = Arc::new(rails);
         Ok(VerbsDomain {
             capabilities: capabilities(&rails, first.gpu.direct().is_ok()),
@@ -489,7 +488,7 @@ impl Domain for VerbsDomain {
         let relaxed = self.port_state.port.relaxed;
         let relaxed = match kind {
             MemoryKind::Cuda => {
-                self.direct().map_err(|why| driver::refused(why.into()))?;
+                self.direct().map_err(|why| refused(why.into()))?;
                 relaxed.gpu
             }
             _ => relaxed.host,

@@ -2,6 +2,8 @@
 //! whether it is closed or its device has failed.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_transport::{Error, Job, Pe, Published, RegionId, Result};
 
@@ -20,9 +22,7 @@ pub(crate) struct DomainState {
     pub(crate) imported: Vec<Regions>,
     /// By PE, as each of its further NICs knows them.
     pub(crate) further: Vec<Vec<Regions>>,
-    /// The NICs of this PE that may have primary connections, as a set of bits by their numbers.
-    pub(crate) stand_ins: u8,
-    /// The NICs of this PE that have failed, as such a set.
+    /// The NICs of this PE that have failed, as a set of bits by their numbers.
     pub(crate) failed_rails: u8,
     /// Those whose ports are down.
     pub(crate) down_rails: u8,
@@ -36,7 +36,6 @@ impl DomainState {
             lost: vec![false; size as usize],
             imported: vec![Regions::from(Vec::new()); size as usize],
             further: vec![Vec::new(); size as usize],
-            stand_ins: 1,
             failed_rails: 0,
             down_rails: 0,
         }
@@ -81,7 +80,7 @@ pub(crate) enum RailLoss {
 }
 
 /// A set of one NIC.
-fn bit(rail: u8) -> u8 {
+pub(crate) fn bit(rail: u8) -> u8 {
     1u8.checked_shl(u32::from(rail)).unwrap_or(0)
 }
 
@@ -95,12 +94,16 @@ pub(crate) fn has_bit(set: u8, rail: u8) -> bool {
 pub(crate) struct PublishedState {
     pub(crate) job: Job,
     state: Published<DomainState>,
+    /// The NICs of this PE that may have primary connections, as a set of bits: the first, and those that promise no less
+    /// than it.
+    stand_ins: AtomicU8,
 }
 
 impl PublishedState {
     pub(crate) fn new(job: Job) -> PublishedState {
         PublishedState {
             state: Published::new(DomainState::new(job.size)),
+            stand_ins: AtomicU8::new(bit(0)),
             job,
         }
     }
@@ -142,9 +145,15 @@ impl PublishedState {
         });
     }
 
-    /// Sets the NICs of this PE that may have primary connections, as a set of bits. Without this it is the first alone.
+    /// The NICs of this PE that may have primary connections, as a set of bits.
+    pub(crate) fn stand_ins(&self) -> u8 {
+        // Relaxed: it is set before the domain is anybody's.
+        self.stand_ins.load(Relaxed)
+    }
+
+    /// Sets them, when a domain is opened. Without this it is the first alone.
     pub(crate) fn set_stand_ins(&self, stand_ins: u8) {
-        self.state.change(|state| state.stand_ins = stand_ins);
+        self.stand_ins.store(stand_ins, Relaxed);
     }
 
     /// Marks one of this PE's NICs as failed: transfers take the others. The device has failed for all if none is left that
@@ -157,7 +166,7 @@ impl PublishedState {
             }
             state.failed_rails |= bit(rail);
             loss = RailLoss::OthersLeft;
-            if state.stand_ins & !state.failed_rails == 0 {
+            if self.stand_ins() & !state.failed_rails == 0 {
                 loss = RailLoss::Last;
                 state.failed.get_or_insert_with(|| why.into());
             }

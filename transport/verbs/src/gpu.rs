@@ -2,21 +2,16 @@
 //! a NIC's writes become visible to the GPU (M27). A domain finds this out by trying, when it is opened.
 
 mod choose;
-#[cfg(feature = "cuda")]
-mod cuda;
-pub(crate) mod driver;
 mod read_back;
 
 use std::fmt::Debug;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use oxshmem_gpudirect::{Gpu, may_write};
 use oxshmem_transport::{Error, MemoryKind, Result};
 
 pub(crate) use self::choose::RegistrationMethod;
-#[cfg(feature = "cuda")]
-pub(crate) use self::cuda::Cuda;
-use self::driver::{Gpu, refused};
 use self::read_back::ReadBack;
 use crate::ibv::{Access, MemoryRegion, ProtectionDomain};
 use crate::limits::NAME;
@@ -93,12 +88,7 @@ impl DomainGpu {
     pub(crate) fn reaches(&self, theirs: &GpuSupport) -> Result<(), String> {
         let direct = self.direct()?;
         match theirs {
-            GpuSupport::Direct { flush } if *flush && !direct.needs_flush() => Err(
-                "its GPU needs a flush after what NICs write and this PE's needs none, so that \
-                 neither would ask for it: use GPUs of one kind"
-                    .into(),
-            ),
-            GpuSupport::Direct { .. } => Ok(()),
+            GpuSupport::Direct { flush } => may_write(direct.needs_flush(), *flush),
             GpuSupport::Refused(why) => Err(format!("at that PE: {why}")),
             GpuSupport::None => Err("no GPU was given to that PE's NIC".into()),
         }
@@ -200,6 +190,15 @@ impl Direct {
     }
 }
 
+/// The error for GPU memory that is not registered.
+pub(crate) fn refused(why: String) -> Error {
+    Error::Memory {
+        transport: NAME,
+        kind: MemoryKind::Cuda,
+        why,
+    }
+}
+
 /// # Safety
 ///
 /// As for [`Direct::register`].
@@ -231,9 +230,9 @@ unsafe fn register(
 mod tests {
     use std::os::fd::OwnedFd;
 
+    use oxshmem_gpudirect::GpuProperties;
     use oxshmem_transport::Memory;
 
-    use super::driver::GpuProperties;
     use super::*;
 
     #[derive(Debug)]
@@ -243,6 +242,7 @@ mod tests {
         fn properties(&self) -> GpuProperties {
             GpuProperties {
                 name: "GPU 0".into(),
+                ordinal: 0,
                 rdma: true,
                 ordered: false,
                 flushes: false,

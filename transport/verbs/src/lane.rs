@@ -21,8 +21,10 @@
 //! local memory. The flushed completions that its queue still holds are taken out before their credits are
 //! used again.
 
+mod atomics;
 pub(crate) mod batch;
 mod bounce_pool;
+mod buffers;
 mod completions;
 mod connection;
 mod disconnect;
@@ -54,11 +56,12 @@ use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 
 use self::batch::{Batch, LONGEST};
 use self::bounce_pool::BouncePool;
+use self::buffers::moved_keys;
 use self::connection::{Connection, ConnectionState, regions_of};
 use self::nics::{CompletionRoom, Flushed, LaneNic, credits_at};
 use self::request_id::MOST_PES;
 use self::requester::Making;
-use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder, moved_keys};
+use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
 use crate::completion_error::CompletionError;
 use crate::ibv::Completion;
 use crate::limits::NAME;
@@ -115,7 +118,8 @@ pub(crate) struct VerbsLane {
     calls: u32,
     /// Whether an operation waits for a block, a credit, or the operations before it.
     is_blocked: bool,
-    /// PEs towards which signals are due, since their data is placed, or requests of lost queue pairs.
+    /// PEs towards which something is due: signals whose data is placed, requests of lost queue pairs, or those of a connection
+    /// that is held back.
     due: Vec<Pe>,
     /// From this size on puts and gets go over the bulk queue pairs.
     stripe: u64,
@@ -342,7 +346,11 @@ impl Lane for VerbsLane {
             return Ok(());
         };
         connection.connect(&self.rails, pe, endpoint)?;
-        if is_again { self.resume(pe) } else { Ok(()) }
+        if connection.awaits_late_packets() {
+            self.note_due(pe);
+            return Ok(());
+        }
+        self.resume(pe)
     }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {

@@ -111,6 +111,7 @@ mod wire;
 
 use std::sync::Arc;
 
+use oxshmem_gpudirect::Gpu;
 use oxshmem_transport::{Device, Domain, Error, Further, Job, Result, Transport};
 
 pub use self::address_range::AddressRange;
@@ -126,7 +127,7 @@ pub use self::statistics::Statistics;
 pub struct Verbs {
     settings: Result<Settings, SettingsError>,
     totals: Arc<statistics::Totals>,
-    gpu: Option<Arc<dyn gpu::driver::Gpu>>,
+    gpu: Option<Arc<dyn Gpu>>,
 }
 
 impl Default for Verbs {
@@ -161,7 +162,7 @@ impl Verbs {
     #[cfg(feature = "cuda")]
     #[must_use]
     pub fn with_gpu(mut self, context: oxshmem_cuda::Context) -> Verbs {
-        self.gpu = Some(Arc::new(gpu::Cuda(context)));
+        self.gpu = Some(Arc::new(oxshmem_gpudirect::Cuda(context)));
         self
     }
 

@@ -36,9 +36,6 @@ pub(crate) struct Rails {
     pub(crate) primary: Arc<PortState>,
     /// The others, in the order of their numbers from 1 on.
     pub(crate) further: Vec<Arc<PortState>>,
-    /// The NICs that may have primary connections, as a set of bits by their numbers: the first, and those that promise no
-    /// less than it.
-    pub(crate) stand_ins: u8,
     /// The keys of this PE's memory at the further NICs.
     pub(crate) local_keys: Arc<LocalKeys>,
     /// The ports that are left out, each with the reason.
@@ -52,7 +49,6 @@ impl Rails {
         Arc::new(Rails {
             primary,
             further: Vec::new(),
-            stand_ins: 1,
             local_keys: Arc::default(),
             left_out: Vec::new(),
         })
@@ -64,7 +60,6 @@ impl Rails {
         let mut rails = Rails {
             primary,
             further: Vec::new(),
-            stand_ins: 1,
             local_keys: Arc::default(),
             left_out: Vec::new(),
         };
@@ -147,13 +142,13 @@ impl Rails {
             0 => 0,
             _ => self.primary.settings.queue_pairs,
         };
-        bulk + u32::from(has_bit(self.stand_ins, rail))
+        bulk + u32::from(has_bit(self.primary.published.stand_ins(), rail))
     }
 
     /// The NICs that may have primary connections, by number.
     pub(crate) fn stand_ins(&self) -> impl Iterator<Item = &Arc<PortState>> {
-        let all = self.all();
-        all.filter(|state| has_bit(self.stand_ins, state.rail))
+        let set = self.primary.published.stand_ins();
+        self.all().filter(move |state| has_bit(set, state.rail))
     }
 
     /// The NIC of the bulk queue pair at this place.

@@ -432,19 +432,15 @@ impl Responder {
         port_state.events();
         // Here, too, disconnected lanes are released, for PEs that serve no inbox.
         self.poll()?;
-        // The number of a queue pair that is gone was given again, or the connection was interrupted.
+        // The number of a queue pair that is gone was given again.
         let stale: Vec<_> = {
             let pairs = self.lock();
             if let Some(reply) = known(&pairs, pe, &endpoint) {
                 return Ok(reply);
             }
-            let stale = [
-                pairs.of_peer_number(pe, (endpoint.rail, endpoint.queue_pair)),
-                pairs.of_nonce(pe, previous_nonce(endpoint.nonce)),
-            ];
-            let stale = stale.into_iter().flatten();
+            let stale = pairs.of_peer_number(pe, (endpoint.rail, endpoint.queue_pair));
             let stale = stale.filter(|known| !known.ended());
-            stale.map(Arc::clone).collect()
+            stale.map(Arc::clone).into_iter().collect()
         };
         self.end(stale);
         // Relaxed: only the numbers matter.

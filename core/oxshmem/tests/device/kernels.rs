@@ -47,11 +47,11 @@ impl<'w> Kernels<'w> {
         self.module.global(c"oxshmem_state").unwrap().1
     }
 
-    /// Zeroes a module's state, in which the software driver has what the kernels' own module has.
-    pub fn forget_version(&self, module: &Module) {
+    /// Fills a module's state, in which the software driver has what the kernels' own module has.
+    pub fn fill_state(&self, module: &Module, byte: u8) {
         let (state, bytes) = module.global(c"oxshmem_state").unwrap();
         // SAFETY: the variable has so many bytes, and no kernel of the module runs.
-        unsafe { self.stream.fill(state, 0, bytes) }.unwrap();
+        unsafe { self.stream.fill(state, byte, bytes) }.unwrap();
         self.synchronize();
     }
 

@@ -645,13 +645,16 @@ fn no_state(kernels: &Kernels<'_>) -> Result<()> {
         told.contains("oxshmem_state") && told.contains("oxshmem.cuh"),
         "{told}"
     );
-    // Another length; the same one, and no version.
+    // Another length, and the same one; no version, and another one.
     for bytes in [64, kernels.state_bytes()] {
         let other = format!("{head}.visible .const .align 8 .b8 oxshmem_state[{bytes}];\n");
         let other = Module::from_ptx(context, &other).unwrap();
-        kernels.forget_version(&other);
-        let told = kernels.library.prepare(&other).unwrap_err().to_string();
-        assert!(told.contains("another version"), "{told}");
+        for (byte, version) in [(0, "version 0,"), (7, "version 1799,")] {
+            kernels.fill_state(&other, byte);
+            let told = kernels.library.prepare(&other).unwrap_err().to_string();
+            let is_named = told.contains("another version") && told.contains(version);
+            assert!(is_named, "{told}");
+        }
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use oxshmem_gpudirect::GpuProperties;
 use oxshmem_transport::Error;
 
-use super::driver::GpuProperties;
 use crate::settings::GpuDirect;
 
 /// A method to register GPU memory.
@@ -92,6 +92,7 @@ mod tests {
     fn properties(rdma: bool) -> GpuProperties {
         GpuProperties {
             name: "GPU 3 (NVIDIA X)".into(),
+            ordinal: 3,
             rdma,
             ordered: false,
             flushes: true,

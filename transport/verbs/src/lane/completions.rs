@@ -6,7 +6,7 @@ use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
 use super::lost_queue::Packets;
-use super::nics::{Flushed, credits_at};
+use super::nics::{Flushed, credits_at, room_at_mut};
 use super::request_id::RequestId;
 use super::requester::Requester;
 use crate::completion_error::{CompletionError, LocalPort};
@@ -263,27 +263,15 @@ impl VerbsLane {
 
     #[inline]
     pub(super) fn give_credits(&mut self, rail: u8, count: u32) {
-        match rail {
-            0 => self.room.credits += count,
-            rail => {
-                let mut nics = self.further.iter_mut();
-                if let Some(nic) = nics.find(|nic| nic.port_state.rail == rail) {
-                    nic.room.credits += count;
-                }
-            }
+        if let Some(room) = room_at_mut(&mut self.room, &mut self.further, rail) {
+            room.credits += count;
         }
     }
 
     #[inline]
     pub(super) fn take_credits(&mut self, rail: u8, count: u32) {
-        match rail {
-            0 => self.room.credits -= count,
-            rail => {
-                let mut nics = self.further.iter_mut();
-                if let Some(nic) = nics.find(|nic| nic.port_state.rail == rail) {
-                    nic.room.credits = nic.room.credits.saturating_sub(count);
-                }
-            }
+        if let Some(room) = room_at_mut(&mut self.room, &mut self.further, rail) {
+            room.credits = room.credits.saturating_sub(count);
         }
     }
 

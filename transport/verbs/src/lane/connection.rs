@@ -1,5 +1,7 @@
 //! A lane's connection with one PE: its queue pairs, the requests outstanding there, and its counters.
 
+use std::time::Instant;
+
 use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
 
 use super::batch::Operation;
@@ -83,12 +85,16 @@ impl Queues {
         std::iter::once(&self.primary).chain(&self.others)
     }
 
+    /// All queue pairs of the endpoint, in its order.
+    fn offered(&self) -> impl Iterator<Item = &Requester> {
+        self.candidates().chain(self.bulk())
+    }
+
     /// The endpoint's bytes.
     fn endpoint_bytes(&self) -> Vec<u8> {
-        let all = self.candidates().chain(self.bulk());
         let endpoints = Endpoints {
             primaries: self.candidates().count() as u8,
-            queues: all.map(|one| one.endpoint.clone()).collect(),
+            queues: self.offered().map(|one| one.endpoint.clone()).collect(),
         };
         endpoints.to_bytes()
     }
@@ -159,7 +165,7 @@ impl Queues {
 pub(crate) enum ConnectionState {
     /// No queue pair was created yet.
     Unused,
-    /// An endpoint that is not connected.
+    /// An endpoint that is not connected, or to which nothing is posted yet.
     Created(Box<Queues>),
     Connected(Box<Queues>),
     /// It failed or its PE is lost; nothing of it is outstanding.
@@ -292,42 +298,39 @@ impl Connection {
         Ok(bytes)
     }
 
-    /// Connects with the reply of the peer's domain. The same reply twice is no error.
+    /// Connects with the reply of the peer's domain. The same reply twice is no error. [`open`](Self::open) follows.
     pub(crate) fn connect(&mut self, rails: &Rails, pe: Pe, reply: &[u8]) -> Result<()> {
         let bad = |why: String| bad_peer_data("the answer to a lane's endpoint", pe, why);
         let replies = EndpointReplies::from_bytes(reply).map_err(bad)?.0;
         let missing = |rail| lacks_regions(&self.regions, &self.further, rail);
         let queues = match &mut self.state {
-            ConnectionState::Created(queues) => queues,
-            ConnectionState::Connected(queues) => {
-                if queues.reply.as_deref() == Some(reply) {
-                    return Ok(());
-                }
-                return Err(bad("this lane is connected already".into()));
-            }
+            ConnectionState::Created(queues) | ConnectionState::Connected(queues) => queues,
             ConnectionState::Failed(cause) => return Err(cause.error(pe)),
             ConnectionState::Unused => {
                 return Err(bad("this lane made no endpoint towards it".into()));
             }
         };
+        match queues.reply.as_deref() {
+            None => {}
+            Some(known) if known == reply => return Ok(()),
+            Some(_) => return Err(bad("this lane is connected already".into())),
+        }
         let primaries = queues.candidates().count();
-        let offered = primaries + queues.bulk().count();
+        let offered = queues.offered().count();
         if replies.len() != offered {
             return Err(bad(format!(
                 "it is of {} queue pairs, and the endpoint of {offered}",
                 replies.len()
             )));
         }
-        for (one, reply) in queues.candidates().chain(queues.bulk()).zip(&replies) {
+        for (one, reply) in queues.offered().zip(&replies) {
             if let Some(reply) = reply {
                 one.check(rails, reply).map_err(bad)?;
             }
         }
         let (first, bulk) = replies.split_at(primaries);
-        let mut chosen = first.iter().enumerate();
-        let mut chosen = chosen
-            .by_ref()
-            .filter_map(|(at, reply)| Some((at, (*reply)?)));
+        let chosen = first.iter().enumerate();
+        let mut chosen = chosen.filter_map(|(at, reply)| Some((at, (*reply)?)));
         let (Some((at, first_reply)), None) = (chosen.next(), chosen.next()) else {
             return Err(bad(
                 "it connects not one of the queue pairs for all operations".into(),
@@ -356,11 +359,31 @@ impl Connection {
             tracing::info!(%pe, here, there, "another NIC has the connection for all operations with a PE");
         }
         queues.reply = Some(reply.into());
-        let created = std::mem::replace(&mut self.state, ConnectionState::Unused);
-        if let ConnectionState::Created(queues) = created {
+        Ok(())
+    }
+
+    /// Whether its queue pairs are connected, and nothing is posted to them yet.
+    pub(super) fn is_held_back(&self) -> bool {
+        matches!(&self.state, ConnectionState::Created(queues) if queues.reply.is_some())
+    }
+
+    /// Whether packets of the connection before may still come, by other NICs than the new one's.
+    pub(super) fn awaits_late_packets(&self) -> bool {
+        let (ConnectionState::Created(queues), Some(kept)) = (&self.state, &self.kept) else {
+            return false;
+        };
+        let may_come = kept.not_before.is_some_and(|after| Instant::now() < after);
+        may_come && queues.primary.nics() != kept.nics
+    }
+
+    /// Lets operations be posted, if its queue pairs are connected.
+    pub(super) fn open(&mut self) {
+        if self.is_held_back()
+            && let ConnectionState::Created(queues) =
+                std::mem::replace(&mut self.state, ConnectionState::Unused)
+        {
             self.state = ConnectionState::Connected(queues);
         }
-        Ok(())
     }
 
     /// Retires the requests up to `number`, which have completed: delivers the data that they fetched,

@@ -18,6 +18,8 @@ impl VerbsLane {
         let mut sent = 0;
         for at in 0..self.connections.len() {
             let pe = Pe(at as u32);
+            // One that was held back, too.
+            self.connections[at].open();
             let queues = match &self.connections[at].state {
                 ConnectionState::Connected(queues) => queues.numbers(),
                 _ => continue,

@@ -12,6 +12,7 @@ use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
 use super::kept::Kept;
+use super::nics::room_at;
 use super::requester::{Making, Requester};
 use crate::completion_error::CompletionError;
 use crate::port_state::PortState;
@@ -81,10 +82,7 @@ impl VerbsLane {
 
     fn further_stand_ins(&self, rail: u8) -> impl Iterator<Item = &PortState> {
         let all = self.rails.stand_ins().map(|state| &**state);
-        let of_lane = |rail| {
-            let mut further = self.further.iter();
-            rail == 0 || further.any(|nic| nic.port_state.rail == rail)
-        };
+        let of_lane = |rail| room_at(&self.room, &self.further, rail).is_some();
         all.filter(move |state| state.rail != rail && of_lane(state.rail) && state.is_usable())
     }
 

@@ -9,7 +9,8 @@
 //!
 //! Writes that were acknowledged are not in doubt. They were at the target for as long as the retries lasted, or until its queue pair
 //! was destroyed, which the target does before it makes the new one. So whatever comes by that comes after them.
-//! Where it comes by another NIC although the old one was not silent for so long, it waits until nothing comes by that any more.
+//! Where it comes by another NIC although the old one was not silent for so long, the connection is held back until nothing comes
+//! by that any more.
 
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ use super::nics::Flushed;
 use super::request_id::RequestId;
 use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
+use super::wqe_builder::Blocked;
 use crate::completion_error::CompletionError;
 use crate::limits::NAME;
 
@@ -171,17 +173,33 @@ impl VerbsLane {
         true
     }
 
-    /// Posts the requests that a connection has kept, after it was connected again. If they cannot be, the connection fails.
-    #[cold]
-    pub(super) fn resume(&mut self, pe: Pe) -> Result<()> {
-        let kept = self.connections.get_mut(pe.index());
-        let Some(kept) = kept.and_then(|connection| connection.kept.take()) else {
+    /// Resumes a connection that was held back, once no packet of the one before can come.
+    pub(super) fn resume_held_back(&mut self, pe: Pe) -> Result<(), Blocked> {
+        let connection = self.connections.get(pe.index());
+        let Some(connection) = connection.filter(|connection| connection.is_held_back()) else {
             return Ok(());
         };
-        let nics = self.connected(pe).map(|(_, queues)| queues.primary.nics());
-        if let Some(after) = kept.not_before.filter(|_| nics != Some(kept.nics)) {
-            std::thread::sleep(after.saturating_duration_since(Instant::now()));
+        if connection.awaits_late_packets() {
+            return Err(Blocked::Full);
         }
+        match self.resume(pe) {
+            // NICs that have failed meanwhile are not noticed yet.
+            Ok(()) => self.refresh(),
+            Err(error) => self.errors.push_back(error),
+        }
+        Ok(())
+    }
+
+    /// Opens a connection that is connected, and posts the requests that it has kept. If they cannot be, it fails.
+    #[cold]
+    pub(super) fn resume(&mut self, pe: Pe) -> Result<()> {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            return Ok(());
+        };
+        connection.open();
+        let Some(kept) = connection.kept.take() else {
+            return Ok(());
+        };
         let taken_over = self.take_over(pe, &kept);
         let entered = match taken_over {
             Ok(requests) => self.enter_kept(pe, &kept, requests),
@@ -193,7 +211,10 @@ impl VerbsLane {
                 kept.discard(&mut self.pool);
                 let cause = CompletionError::Failed(why);
                 let error = cause.error(pe);
-                self.fail(pe, cause);
+                if let Some(connection) = self.connections.get_mut(pe.index()) {
+                    let flushed = connection.fail(cause, &mut self.pool);
+                    self.note_flushed(flushed);
+                }
                 return Err(error);
             }
         };

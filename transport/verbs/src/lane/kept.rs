@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub(super) nics: NicPair,
     /// Whether the NIC of this side comes last among those for the next queue pair.
     pub(super) leaves_nic: bool,
-    /// The time before which nothing is posted at other NICs: packets of the old queue pair may still come.
+    /// The time before which nothing is posted at other NICs: packets of the old queue pairs may still come.
     pub(super) not_before: Option<Instant>,
     /// The nonce of the endpoint that was interrupted.
     pub(super) nonce: u64,

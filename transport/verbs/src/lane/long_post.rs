@@ -4,6 +4,7 @@ use oxshmem_transport::{Lane, Local, LocalKey, Op, Pe, Posted, RegionId, Remote,
 
 use super::VerbsLane;
 use super::batch::LocalBuffer;
+use super::buffers::moved_keys;
 use super::connection::{Connection, ConnectionState, Queues, regions_of};
 use super::long_operations::LongNumber;
 use super::lost_queue::Packets;
@@ -11,7 +12,7 @@ use super::nics::credits_at;
 use super::requester::Requester;
 use super::stripes::{BulkQueue, Stripes, cut};
 use super::wqe_builder::{
-    Blocked, MAX_REQUESTS, WqeBuilder, key, length, moved_keys, unsupported, with_signals,
+    Blocked, MAX_REQUESTS, WqeBuilder, key, length, unsupported, with_signals,
 };
 use super::write_order::{FlushPlan, flush_plan, signal_hold};
 use crate::completion_error::CompletionError;
@@ -414,7 +415,8 @@ impl VerbsLane {
         }
     }
 
-    /// Posts the requests of lost queue pairs again, and the signals that are due. Those for which there is no room stay so.
+    /// Resumes connections that were held back, posts the requests of lost queue pairs again, and the signals that are due.
+    /// Those for which there is no room, or it is not time, stay so.
     #[cold]
     pub(super) fn post_due(&mut self) {
         let mut due = std::mem::take(&mut self.due);
@@ -434,6 +436,7 @@ impl VerbsLane {
     }
 
     fn post_due_towards(&mut self, pe: Pe) -> Result<(), Blocked> {
+        self.resume_held_back(pe)?;
         self.repeat_requests(pe)?;
         loop {
             let Some(connection) = self.connections.get_mut(pe.index()) else {

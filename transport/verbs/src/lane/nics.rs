@@ -55,16 +55,46 @@ pub(super) struct LaneNic {
     pub(super) port_state: Arc<PortState>,
 }
 
+/// A lane's part at a NIC after the first; none where the lane does not use it.
+#[inline]
+pub(super) fn further_at(further: &[LaneNic], rail: u8) -> Option<&LaneNic> {
+    further.iter().find(|nic| nic.port_state.rail == rail)
+}
+
+/// A lane's completion queue at a NIC, with its credits; none where the lane does not use it.
+#[inline]
+pub(super) fn room_at<'a>(
+    first: &'a CompletionRoom,
+    further: &'a [LaneNic],
+    rail: u8,
+) -> Option<&'a CompletionRoom> {
+    match rail {
+        0 => Some(first),
+        rail => further_at(further, rail).map(|nic| &nic.room),
+    }
+}
+
+/// The same, to be changed.
+#[inline]
+pub(super) fn room_at_mut<'a>(
+    first: &'a mut CompletionRoom,
+    further: &'a mut [LaneNic],
+    rail: u8,
+) -> Option<&'a mut CompletionRoom> {
+    match rail {
+        0 => Some(first),
+        rail => {
+            let mut nics = further.iter_mut();
+            let nic = nics.find(|nic| nic.port_state.rail == rail)?;
+            Some(&mut nic.room)
+        }
+    }
+}
+
 /// The credits for requests to a NIC's completion queue.
 #[inline]
 pub(super) fn credits_at(first: &CompletionRoom, further: &[LaneNic], rail: u8) -> u32 {
-    match rail {
-        0 => first.credits,
-        rail => {
-            let nic = further.iter().find(|nic| nic.port_state.rail == rail);
-            nic.map_or(0, |nic| nic.room.credits)
-        }
-    }
+    room_at(first, further, rail).map_or(0, |room| room.credits)
 }
 
 /// Completions of destroyed queue pairs, by NIC.

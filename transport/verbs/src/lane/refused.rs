@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::Pe;
 
 use super::VerbsLane;
+use super::nics::room_at;
 use crate::completion_error::CompletionError;
 use crate::ibv::Refusal;
 use crate::remote_region::BoxedError;
@@ -54,12 +55,8 @@ impl VerbsLane {
 
     /// Takes completions of a NIC's requests without a look at them.
     fn hold_completions(&mut self, rail: u8) {
-        let room = match rail {
-            0 => &self.room,
-            rail => match self.further.iter().find(|nic| nic.port_state.rail == rail) {
-                Some(nic) => &nic.room,
-                None => return,
-            },
+        let Some(room) = room_at(&self.room, &self.further, rail) else {
+            return;
         };
         // A queue that cannot be polled is told by the next look.
         let count = room.queue.poll(&mut self.completions).unwrap_or(0);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Pe, Result};
 
 use super::bounce_pool::BouncePool;
-use super::nics::{CompletionRoom, LaneNic};
+use super::nics::{CompletionRoom, LaneNic, further_at};
 use super::put_keys::PutKeys;
 use super::send_queue::SendQueue;
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
@@ -106,8 +106,8 @@ impl Making<'_> {
         if rail == 0 {
             return Some((&*self.rails.primary, &self.first.queue));
         }
-        let nic = self.further.iter().find(|nic| nic.port_state.rail == rail);
-        nic.map(|nic| (&*nic.port_state, &nic.room.queue))
+        let nic = further_at(self.further, rail)?;
+        Some((&*nic.port_state, &nic.room.queue))
     }
 
     /// Creates a primary queue pair at a NIC; `kept` requests are to find room there.

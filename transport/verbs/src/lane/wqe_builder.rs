@@ -1,21 +1,20 @@
 //! The translation of operations into send requests. Everything that can be wrong with an operation is
 //! found before its first request is made.
 
-use oxshmem_transport::{AtomicOp, Error, Local, Op, Pe, Remote, SignalOp, Width};
+use oxshmem_transport::{Error, Local, Op, Pe, Remote, SignalOp};
 
 use super::batch::{Batch, LocalBuffer, Operation, SendRequest};
 use super::bounce_pool::{Block, BouncePool};
 use super::request_id::RequestId;
 use super::requester::Requester;
-use super::send_mode::{SendMode, send_mode, split};
+use super::send_mode::split;
 use super::send_queue::{Deliver, Read, RequestKind, WorkRequest};
-use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold, word_hold};
+use super::write_order::{FlushPlan, Hold, flush_plan, signal_hold};
 use crate::limits::{MESSAGE, NAME, UNREGISTERED};
-use crate::local_keys::{LocalKeys, lkey_at};
+use crate::local_keys::LocalKeys;
 use crate::port_state::REQUESTS_PER_OPERATION;
-use crate::rails::Rails;
 use crate::region::MrKey;
-use crate::remote_region::{BoxedError, Imported, RemoteAddress, boxed, find, find_word};
+use crate::remote_region::{BoxedError, Imported, RemoteAddress, find, find_word};
 use crate::wire::TargetOrder;
 
 /// The reason why an operation was not taken.
@@ -83,33 +82,6 @@ pub(super) fn with_signals(has_atomics: bool, target: TargetOrder) -> Result<(),
 #[inline]
 pub(super) fn key(local: &Local) -> Option<MrKey> {
     local.key.map(MrKey::from_local_key)
-}
-
-/// The keys of local memory that a queue pair needs which is not where its number says.
-#[inline]
-pub(super) fn moved_keys(rails: &Rails, queue: u8, rail: u8) -> Option<&LocalKeys> {
-    // Parts of long transfers have the keys of their NIC already.
-    (queue == 0 && rail != 0).then_some(&*rails.local_keys)
-}
-
-/// The key at another NIC of memory with this key at the first.
-#[cold]
-fn moved_key(
-    known: MrKey,
-    keys: &LocalKeys,
-    rail: u8,
-    len: usize,
-) -> Result<Option<MrKey>, Blocked> {
-    let moved = known
-        .further
-        .and_then(|place| lkey_at(&keys.get(place), rail));
-    match moved {
-        Some(lkey) => Ok(Some(MrKey { lkey, ..known })),
-        None if !known.on_gpu && len <= UNREGISTERED => Ok(None),
-        None => Err(unsupported(format!(
-            "a transfer of {len} bytes of memory that has no key at the NIC which has taken the place of this PE's first"
-        ))),
-    }
 }
 
 /// A transfer's length, if the lane can do it.
@@ -309,7 +281,7 @@ impl WqeBuilder<'_> {
 
     /// The requests that hold the next one, which is to be fenced, behind writes, the last of them to `remote`.
     #[inline]
-    fn hold(&mut self, hold: Hold, remote: RemoteAddress) {
+    pub(super) fn hold(&mut self, hold: Hold, remote: RemoteAddress) {
         if hold.barrier {
             self.barrier(false);
         }
@@ -337,7 +309,7 @@ impl WqeBuilder<'_> {
 
     // Inlined, because most arguments are constant at each call.
     #[inline(always)]
-    fn push(
+    pub(super) fn push(
         &mut self,
         operation: Operation,
         local: LocalBuffer,
@@ -453,73 +425,6 @@ impl WqeBuilder<'_> {
         length(local, self.max_transfer)
     }
 
-    /// The key of local memory at the NIC of the queue pair. Without one there short transfers take a block, as those without
-    /// any key do.
-    #[inline]
-    fn local_key(&self, local: &Local) -> Result<Option<MrKey>, Blocked> {
-        match (key(local), self.moved_keys) {
-            (Some(known), Some(keys)) => moved_key(known, keys, self.requester.rail, local.len),
-            (known, _) => Ok(known),
-        }
-    }
-
-    /// The local buffer of a source: inline, copied or in place.
-    ///
-    /// # Safety
-    ///
-    /// The bytes are valid; those in place until the operation has completed.
-    #[inline]
-    pub(super) unsafe fn source(
-        &mut self,
-        from: &Local,
-    ) -> Result<(LocalBuffer, Option<Block>), Blocked> {
-        // At most `max_transfer`, which is below 4 GiB.
-        let len = from.len as u32;
-        if len == 0 {
-            return Ok((LocalBuffer::Empty, None));
-        }
-        match send_mode(from.len, self.local_key(from)?, self.requester.max_inline) {
-            SendMode::Inline => Ok((LocalBuffer::Inline(from.addr.cast_const(), len), None)),
-            SendMode::Bcopy => {
-                let block = self.pool.acquire(from.len).ok_or(Blocked::NoBlock)?;
-                let at = self.pool.address(block);
-                // SAFETY: the source is valid, as this function's caller promises, and not a GPU's;
-                // the block is at least as long, and nobody else's.
-                unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
-                let local = LocalBuffer::Registered(at, len, self.pool.lkey(self.requester.rail));
-                Ok((local, Some(block)))
-            }
-            SendMode::Zcopy(lkey) => {
-                // The poster may want the source back soon, if no completion is due.
-                self.wants_completion |= !self.requester.send_queue.expects_completion();
-                Ok((LocalBuffer::Registered(from.addr, len, lkey), None))
-            }
-            SendMode::Refused => Err(unsupported(format!(
-                "a transfer of {len} unregistered bytes"
-            ))),
-        }
-    }
-
-    /// The local buffer of a word that is written.
-    #[inline]
-    fn word(&mut self, value: u64) -> Result<(LocalBuffer, Option<Block>), Blocked> {
-        if self.requester.max_inline >= 8 {
-            return Ok((LocalBuffer::InlineWord(value), None));
-        }
-        let block = self.pool.acquire(8).ok_or(Blocked::NoBlock)?;
-        let at = self.pool.address(block);
-        // SAFETY: the block is aligned, at least as long, and nobody else's.
-        unsafe { at.cast::<u64>().write(value) };
-        let local = LocalBuffer::Registered(at, 8, self.pool.lkey(self.requester.rail));
-        Ok((local, Some(block)))
-    }
-
-    /// The local buffer for results that no caller wants.
-    #[inline]
-    fn sink(&self) -> LocalBuffer {
-        LocalBuffer::Registered(self.pool.sink(), 8, self.pool.lkey(self.requester.rail))
-    }
-
     #[inline]
     pub(super) fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
         let len = into.len as u32;
@@ -557,117 +462,5 @@ impl WqeBuilder<'_> {
         let number = self.push(operation, local, false, work);
         self.requester.last_read = Some(number);
         Ok(())
-    }
-
-    /// Refuses an atomic that the capabilities do not list.
-    #[inline]
-    fn declared(&self, op: AtomicOp, width: Width, fetch: Option<&Local>) -> Result<(), Blocked> {
-        let known = match op {
-            AtomicOp::Fetch => true,
-            // A write does not give the old value.
-            AtomicOp::Set => fetch.is_none(),
-            AtomicOp::Add | AtomicOp::CompareSwap => self.requester.has_atomics,
-            _ => false,
-        };
-        let changes = matches!(op, AtomicOp::Add | AtomicOp::CompareSwap);
-        if known && changes && !self.requester.order.has_atomics {
-            let what = format!("an atomic {op} towards a NIC without atomics");
-            return Err(unsupported(what));
-        }
-        if width != Width::W64 || !known {
-            let fetching = if fetch.is_some() { "fetching " } else { "" };
-            return Err(unsupported(format!(
-                "a {fetching}atomic {op} of {width} bits"
-            )));
-        }
-        if let Some(into) = fetch {
-            into.check_fetch(NAME, width).map_err(boxed)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn atomic(
-        &mut self,
-        op: AtomicOp,
-        remote: RemoteAddress,
-        operand: u64,
-        compare: u64,
-        fetch: Option<&Local>,
-    ) -> Result<(), Blocked> {
-        let queue = &self.requester.send_queue;
-        let outstanding = |number: Option<u32>| number.is_some_and(|number| queue.contains(number));
-        let reads = outstanding(self.requester.last_read);
-        let atomics = outstanding(self.requester.last_atomic);
-        let hold = match op {
-            AtomicOp::Fetch | AtomicOp::Set => {
-                let (order, in_flight) = (self.requester.order, queue.outstanding() > 0);
-                word_hold(order, op == AtomicOp::Set, in_flight, self.has_fences)
-            }
-            // The target holds atomics itself.
-            _ => Some(Hold::default()),
-        };
-        let is_fenced = match op {
-            AtomicOp::Fetch => false,
-            // A write may be performed before a read or atomic that was sent before it.
-            AtomicOp::Set => reads || atomics,
-            // And so may an atomic before a read.
-            _ => reads,
-        };
-        let Some(hold) = hold.filter(|_| !is_fenced || self.has_fences) else {
-            return Err(Blocked::Unfenced);
-        };
-        let is_fenced = is_fenced || hold.is_fenced();
-        let (addr, rkey) = (remote.addr, remote.strict_rkey);
-        self.requester.gpu_written |= remote.on_gpu && op != AtomicOp::Fetch;
-        if op == AtomicOp::Set {
-            let (local, block) = self.word(operand)?;
-            self.hold(hold, remote);
-            let work = WorkRequest {
-                block,
-                ..WorkRequest::PLAIN
-            };
-            self.push(Operation::Write(addr, rkey), local, is_fenced, work);
-            return Ok(());
-        }
-        let (local, work) = match fetch {
-            None => (self.sink(), WorkRequest::PLAIN),
-            Some(into) => {
-                self.wants_completion = true;
-                self.fetch_buffer(into)?
-            }
-        };
-        self.hold(hold, remote);
-        let operation = match op {
-            AtomicOp::Fetch => Operation::Read(addr, rkey),
-            AtomicOp::Add => Operation::FetchAdd(addr, rkey, operand),
-            _ => Operation::CompareSwap(addr, rkey, compare, operand),
-        };
-        let number = self.push(operation, local, is_fenced, work);
-        match op {
-            AtomicOp::Fetch => self.requester.last_read = Some(number),
-            _ => self.requester.last_atomic = Some(number),
-        }
-        Ok(())
-    }
-
-    /// The local buffer for an atomic's old value, and the request that delivers it.
-    #[inline]
-    fn fetch_buffer(&mut self, into: &Local) -> Result<(LocalBuffer, WorkRequest), Blocked> {
-        if let Some(key) = self.local_key(into)? {
-            let local = LocalBuffer::Registered(into.addr, 8, key.lkey);
-            return Ok((local, WorkRequest::PLAIN));
-        }
-        let block = self.pool.acquire(8).ok_or(Blocked::NoBlock)?;
-        let work = WorkRequest {
-            deliver: Deliver::Word(into.addr.cast()),
-            block: Some(block),
-            ..WorkRequest::PLAIN
-        };
-        let at = self.pool.address(block);
-        Ok((
-            LocalBuffer::Registered(at, 8, self.pool.lkey(self.requester.rail)),
-            work,
-        ))
     }
 }

@@ -418,6 +418,29 @@ fn a_first_nic_whose_device_fails_is_left_and_the_last_one_ends_the_connection()
     );
 }
 
+/// A put by the first NIC may still be on its way, and must not come after data that the other NIC brings.
+#[test]
+#[ignore = "needs the software NIC; run by ci/test-softnic"]
+fn m17_another_nic_takes_nothing_while_packets_of_the_first_may_come_and_no_call_waits_for_them() {
+    let [mut one, other] = sides_with(&Settings {
+        packet_lifetime: Duration::from_secs(24 * 3600),
+        ..impatient()
+    });
+    control("event mlx5_0 DEVICE_FATAL");
+    while !matches!(error_of(&mut one), Error::Interrupted { pe: PE1, .. }) {}
+    reconnect(&mut one, PE1, &other.domain);
+    let before = other.load(DATA);
+    one.store(DATA, 79);
+    for _ in 0..5000 {
+        // SAFETY: the side's memory, which is left alone.
+        let posted = unsafe { one.lane.post(PE1, &[put_op(&one)]) };
+        let waits = matches!(posted.status, Status::Full);
+        assert!(posted.accepted == 0 && waits, "{posted:?}");
+        one.lane.progress().unwrap();
+    }
+    assert_eq!(other.load(DATA), before);
+}
+
 #[test]
 #[ignore = "needs the software NIC; run by ci/test-softnic"]
 fn a_pe_all_of_whose_nics_are_lost_is_lost() {

@@ -8,17 +8,18 @@ use oxshmem_cuda::pointer::{self, Memory as MemoryType};
 use oxshmem_cuda::{Context, DevicePtr, FlushScope, Segment, WritesOrdering, dma_buf};
 use oxshmem_transport::{Memory, MemoryKind};
 
-use super::driver::{Gpu, GpuProperties};
+use crate::driver::{Gpu, GpuProperties};
 
 /// The GPU of a context.
 #[derive(Debug)]
-pub(crate) struct Cuda(pub(crate) Context);
+pub struct Cuda(pub Context);
 
 impl Gpu for Cuda {
     fn properties(&self) -> GpuProperties {
         let device = self.0.device();
         GpuProperties {
             name: format!("GPU {} ({})", device.ordinal(), device.name()),
+            ordinal: i32::try_from(device.ordinal()).unwrap_or(i32::MAX),
             rdma: device.has_gpudirect_rdma(),
             ordered: device.writes_ordering() == WritesOrdering::AllDevices,
             flushes: device.flush_options().host,
@@ -32,8 +33,7 @@ impl Gpu for Cuda {
         let base = with_exposed_provenance_mut(segment.base().as_raw() as usize);
         let base = NonNull::new(base).ok_or("the driver gave memory at no address")?;
         let len = segment.committed();
-        // SAFETY: the segment keeps its memory where it is while it lives, as the owner of this; the CPU
-        // cannot touch it.
+        // SAFETY: the segment keeps its memory where it is while it lives, as the owner of this; the CPU cannot touch it.
         Ok(unsafe { Memory::new(base, len, MemoryKind::Cuda, None, Arc::new(segment)) })
     }
 
