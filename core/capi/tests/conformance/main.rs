@@ -142,12 +142,16 @@ fn job(pes: usize, program: &Path) -> Command {
     job
 }
 
+/// Whether this is a run of `ci/test`, which leaves to `ci/soak` what others show, too.
+fn is_quick() -> bool {
+    std::env::var_os("OXSHMEM_TEST_QUICK").is_some()
+}
+
 /// The numbers of PEs of jobs of a program. `ci/test` leaves out those that lie between others, and eight PEs
 /// but for the programs whose messages between PEs depend on the number.
 fn each(source: &str) -> &'static [usize] {
-    let quick = std::env::var_os("OXSHMEM_TEST_QUICK").is_some();
     match source {
-        _ if !quick => &[1, 2, 3, 4, 8],
+        _ if !is_quick() => &[1, 2, 3, 4, 8],
         "collectives.c" | "rules.c" => &[1, 3, 8],
         _ => &[1, 3],
     }
@@ -424,7 +428,8 @@ fn runs(source: &str, standard: &str, flags: &[&str]) {
         &format!("{source}{standard}").replace(['.', '='], "-"),
         &flags,
     );
-    for pes in [2, 4, 8] {
+    let all: &[usize] = if is_quick() { &[4] } else { &[2, 4, 8] };
+    for &pes in all {
         run(&mut job(pes, &program));
     }
 }
@@ -450,7 +455,13 @@ fn classes_and_threads_of_cpp() {
     let program = compile("objects.cpp", "objects-levels", &["-std=c++11", "-pthread"]);
     for level in ["serialized", "funneled"] {
         run(job(3, &program).arg(level));
-        for transport in ["loopback", "weak(loopback)"] {
+        let transports = ["weak(loopback)", "loopback"];
+        let tried = if is_quick() {
+            &transports[..1]
+        } else {
+            &transports
+        };
+        for &transport in tried {
             let mut levels = job(3, &program);
             run(levels.arg(level).env("OXSHMEM_TRANSPORT", transport));
         }

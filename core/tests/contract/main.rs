@@ -4,7 +4,7 @@
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
 //! checked mode (lanes over the loopback transport), over the example transport, plain and with NICs'
 //! atomics, over lanes that do the worst (weak), on a simulated machine, in GPU memory; processes; both memory models. Of one setting for
-//! each path, each case is a test; of the others, each module is one. So `cargo test -p oxshmem --test contract tiny_3::order`
+//! each path, each case is a test; of the others, each module is one. So `cargo test -p oxshmem-tests --test contract tiny_3::order`
 //! runs what it says. Many PEs, as threads and as processes, are in `crowd`. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
 //! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth` and `connecting`.
 

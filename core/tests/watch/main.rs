@@ -95,7 +95,7 @@ fn the_launcher_shows_which_words_and_barriers_pes_wait_for() {
         .unwrap();
     assert!(barrier.contains("in barrier_all for PE "), "{barrier}");
     for line in [word, barrier] {
-        let place = "called at core/oxshmem/tests/watch/programs.rs:";
+        let place = "called at core/tests/watch/programs.rs:";
         assert!(line.contains(place), "{line}");
     }
 }

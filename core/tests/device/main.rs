@@ -147,7 +147,7 @@ fn names(cell: &str) -> Vec<String> {
 
 #[test]
 fn every_call_that_the_readme_names_has_a_kernel() {
-    let readme = include_str!("../../../device/README.md");
+    let readme = include_str!("../../device/README.md");
     let kernels = include_str!("kernels.cu");
     let table = readme
         .lines()
