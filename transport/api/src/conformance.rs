@@ -107,6 +107,10 @@ const CHECKS: &[(&str, Check)] = &[
         transfers::registered,
     ),
     ("inline_sources_are_reusable_at_once", transfers::inline),
+    (
+        "memory_counted_as_reusable_is_accessed_no_more",
+        transfers::reusable,
+    ),
     ("sizes_above_the_limit_are_refused", transfers::too_long),
     (
         "ranges_outside_the_region_are_refused",

@@ -1,7 +1,7 @@
 //! The forwarding of calls, for transports that wrap others.
 
 /// Forwards calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane), unchanged, to the one that a field holds.
-/// Every call of a domain can be named, and of a lane `connect`, `counters`, `endpoint`, `fence` and `progress`. A call that is not
+/// Every call of a domain can be named, and of a lane `connect`, `counters`, `endpoint`, `fence`, `progress` and `reusable`. A call that is not
 /// named has the trait's default, which rarely suits a transport that wraps another.
 ///
 /// ```
@@ -176,6 +176,11 @@ macro_rules! forward {
     (@progress [$($to:tt)+]) => {
         fn progress(&mut self) -> $crate::Result<()> {
             self.$($to)+.progress()
+        }
+    };
+    (@reusable [$($to:tt)+]) => {
+        fn reusable(&self, pe: $crate::Pe) -> u64 {
+            self.$($to)+.reusable(pe)
         }
     };
     (@counters [$($to:tt)+]) => {

@@ -406,7 +406,7 @@ pub trait Lane: Send + fmt::Debug {
     /// # Safety
     ///
     /// Every `Local` stays valid for its access (and, beyond the inline limit, unmoved and, if a
-    /// source, unchanged) until the operation has completed or the lane was dropped. The memory of
+    /// source, unchanged) until the operation has completed, or is [reusable](Self::reusable), or the lane was dropped. The memory of
     /// every registered region is as its [`Memory`] says, while its owner lives.
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted;
 
@@ -427,6 +427,13 @@ pub trait Lane: Send + fmt::Debug {
 
     /// The counts of operations accepted and completed towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;
+
+    /// The number of operations towards `pe`, from the first accepted on, whose local memory is accessed no more: a source
+    /// may change, a destination has its data. All that have completed are among them. A lane that learns of nothing
+    /// earlier says just these.
+    fn reusable(&self, pe: Pe) -> u64 {
+        self.counters(pe).completed
+    }
 
     /// Orders the puts posted to `pe` so far before those posted from now on, where
     /// [`Guarantees::put_fence_put`] is declared. It waits for nothing and sends nothing. Later puts may be slower until

@@ -15,7 +15,7 @@ use crate::message::Signal;
 use crate::own::{OwnOp, goes_through_provider};
 use crate::shared::Shared;
 use crate::state::State;
-use crate::stream::Entry;
+use crate::stream::{Entry, Stream};
 use crate::wire::Key;
 
 #[derive(Debug)]
@@ -249,15 +249,20 @@ impl Lane for OfiLane {
         let stream = lane.and_then(|lane| lane.streams.get(&pe.0));
         stream.map_or_else(Counters::default, |stream| stream.counters)
     }
+
+    fn reusable(&self, pe: Pe) -> u64 {
+        let state = self.shared.lock();
+        let lane = state.lanes.get(&self.number);
+        let stream = lane.and_then(|lane| lane.streams.get(&pe.0));
+        stream.map_or(0, Stream::reusable)
+    }
 }
 
 impl Drop for OfiLane {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         if let Some(lane) = state.lanes.get_mut(&self.number) {
-            lane.streams
-                .values_mut()
-                .for_each(crate::stream::Stream::cancel);
+            lane.streams.values_mut().for_each(Stream::cancel);
         }
         state = self.shared.end_dropped(state, self.number);
         state.lanes.remove(&self.number);

@@ -62,6 +62,8 @@ pub(crate) struct Stream {
     pub first: u64,
     /// The index of the first entry that is not begun.
     pub next: usize,
+    /// The entries at the front, which the provider has read or written all of.
+    ended: usize,
     /// Whether it is listed among those that have something to send.
     pub is_listed: bool,
     /// The provider's operations on memory in place that have not ended. They count even if their entry was cancelled.
@@ -91,13 +93,23 @@ impl Stream {
 
     /// Counts the entries at the front that are done, where the peer has served its messages up to this number.
     pub(crate) fn settle(&mut self, served: u64) {
-        let done = |entry: &Entry| entry.is_begun && entry.parts == 0 && entry.number <= served;
-        while self.entries.front().is_some_and(done) {
+        let ended = |entry: &Entry| entry.is_begun && entry.parts == 0;
+        while self.entries.get(self.ended).is_some_and(ended) {
+            self.ended += 1;
+        }
+        let served = |entry: &Entry| entry.number <= served;
+        while self.ended > 0 && self.entries.front().is_some_and(served) {
             self.entries.pop_front();
             self.first += 1;
+            self.ended -= 1;
             self.next = self.next.saturating_sub(1);
             self.counters.completed += 1;
         }
+    }
+
+    /// The operations whose local memory is accessed no more, of all that were posted, in order.
+    pub(crate) fn reusable(&self) -> u64 {
+        self.counters.completed + self.ended as u64
     }
 
     /// Forgets all operations. Those on memory in place go on at the provider until they end.
@@ -105,6 +117,7 @@ impl Stream {
         self.first += self.entries.len() as u64;
         self.entries.clear();
         self.next = 0;
+        self.ended = 0;
     }
 }
 
@@ -135,16 +148,21 @@ mod tests {
         for _ in 0..3 {
             stream.begin();
         }
+        stream.settle(0);
+        assert_eq!((stream.counters.completed, stream.reusable()), (0, 1));
         stream.settle(2);
         assert_eq!(
             stream.counters.completed, 1,
             "the second has a part in flight"
         );
+        assert_eq!(stream.reusable(), 1);
         stream.entry(1).unwrap().parts = 0;
         stream.settle(1);
         assert_eq!(stream.counters.completed, 2, "the third is not served");
+        assert_eq!(stream.reusable(), 3, "its source was read");
         stream.settle(2);
         assert_eq!((stream.counters.completed, stream.next), (3, 0));
+        assert_eq!(stream.reusable(), 3);
     }
 
     #[test]

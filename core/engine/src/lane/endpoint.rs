@@ -11,8 +11,8 @@ use oxshmem_transport::{Counters, MemoryKind, Op, Pe, Sleep, Status};
 
 use crate::control::pending::PendingCall;
 use crate::error::{Error, Result};
-use crate::lane::in_flight::{Effect, InFlight, Issued, PeerInFlight};
-use crate::lane::lane_state::{Deferred, LaneState, PollOutcome};
+use crate::lane::in_flight::{Effect, InFlight, Issued, PeerInFlight, Until};
+use crate::lane::lane_state::{Deferred, LaneState, PollOutcome, count};
 use crate::lane::rail::{IdleLane, Rail};
 use crate::lane::reconnections::Outcome;
 use crate::order::op_set::{OpKind, OpSet};
@@ -267,6 +267,11 @@ impl Endpoint {
         Ok(self.lane.borrow_mut().lane()?.counters(to))
     }
 
+    /// The number of operations towards a PE that have come so far.
+    pub(crate) fn count(&self, to: Pe, until: Until) -> Result<u64, String> {
+        Ok(count(self.lane.borrow_mut().lane()?, to, until))
+    }
+
     /// Drives the lane a step. Gives the failure that it found.
     pub(crate) fn progress(&self) -> Option<LaneFailure> {
         let state = &mut *self.lane.borrow_mut();
@@ -355,7 +360,7 @@ impl Endpoint {
         }
     }
 
-    /// Posts one operation and drives the lane alone until it has completed, for some rounds at most;
+    /// Posts one operation and drives the lane alone until it has come as far as `until` says, for some rounds at most;
     /// nothing, if the lane does not accept it at once. Gives also how many it has then accepted.
     ///
     /// # Safety
@@ -366,7 +371,7 @@ impl Endpoint {
         &self,
         to: Pe,
         op: &Op,
-        updates: bool,
+        (until, updates): (Until, bool),
         rounds: u32,
     ) -> Option<(u64, PollOutcome)> {
         let state = &mut *self.lane.borrow_mut();
@@ -386,12 +391,11 @@ impl Endpoint {
         if updates {
             lane.request_completion(to);
         }
-        Some((target, state.poll_until(to, target, rounds)))
+        Some((target, state.poll_until(to, (target, until), rounds)))
     }
 
-    /// Drives the lane alone until `target` operations towards a PE have completed, for some rounds at
-    /// most.
-    pub(crate) fn poll_until(&self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
+    /// Drives the lane alone until `target` operations towards a PE have come so far, for some rounds at most.
+    pub(crate) fn poll_until(&self, pe: Pe, target: (u64, Until), rounds: u32) -> PollOutcome {
         self.lane.borrow_mut().poll_until(pe, target, rounds)
     }
 

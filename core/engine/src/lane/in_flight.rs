@@ -8,6 +8,8 @@ use crate::peer::pe_set::PeSet;
 pub enum Until {
     /// Accepted by the lane.
     Posted,
+    /// Done with its local memory: a source was read, a destination has its data.
+    Reusable,
     /// Completed, as the transport counts it.
     Completed,
 }

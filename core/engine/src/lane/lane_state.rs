@@ -2,6 +2,7 @@
 
 use oxshmem_transport::{Lane, Op, Pe, Status};
 
+use crate::lane::in_flight::Until;
 use crate::lane::reconnections::Reconnections;
 
 /// One lane and the operations deferred for it, with its failures.
@@ -30,11 +31,21 @@ pub(crate) struct LaneState {
 /// The outcome of polling one lane alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PollOutcome {
-    /// The awaited operations have completed.
-    Completed,
+    /// The awaited operations have come as far as they should.
+    Reached,
     /// The connection to this PE has failed.
     Failed(Pe),
     Pending,
+}
+
+/// The number of operations towards a PE, of those posted, that have come so far.
+#[inline]
+pub(crate) fn count(lane: &dyn Lane, pe: Pe, until: Until) -> u64 {
+    match until {
+        Until::Posted => lane.counters(pe).posted,
+        Until::Reusable => lane.reusable(pe),
+        Until::Completed => lane.counters(pe).completed,
+    }
 }
 
 /// Operations towards one PE that a lane has yet to be given: before any other, and before any wait.
@@ -98,16 +109,21 @@ impl LaneState {
         }
     }
 
-    /// Drives the lane until `target` operations towards a PE have completed, for some rounds at most.
+    /// Drives the lane until `target` operations towards a PE have come so far, for some rounds at most.
     #[inline]
-    pub(crate) fn poll_until(&mut self, pe: Pe, target: u64, rounds: u32) -> PollOutcome {
+    pub(crate) fn poll_until(
+        &mut self,
+        pe: Pe,
+        (target, until): (u64, Until),
+        rounds: u32,
+    ) -> PollOutcome {
         for _ in 0..rounds {
             if let Some(failed) = self.progress() {
                 return PollOutcome::Failed(failed);
             }
             match &self.lane {
-                Some(lane) if lane.counters(pe).completed >= target => {
-                    return PollOutcome::Completed;
+                Some(lane) if count(lane.as_ref(), pe, until) >= target => {
+                    return PollOutcome::Reached;
                 }
                 Some(_) if self.failed_connections.is_empty() => {}
                 _ => break,

@@ -104,7 +104,7 @@ impl Worker {
         let mut old = 0_u64;
         let result = Some(FetchInto {
             addr: (&raw mut old).cast::<u8>(),
-            until: Until::Completed,
+            until: Until::Reusable,
         });
         // SAFETY: `old` outlives the wait for completion.
         let post = || unsafe { self.post_atomic(peer, remote, request, result) };
@@ -155,7 +155,7 @@ impl Worker {
         let (until, effect) = match result.map(|into| into.until) {
             None => (Until::Posted, Effect::Write(update)),
             // The old value proves that it was performed.
-            Some(Until::Completed) => (Until::Completed, Effect::Read),
+            Some(until @ (Until::Reusable | Until::Completed)) => (until, Effect::Read),
             Some(Until::Posted) if op == AtomicOp::Fetch => {
                 (Until::Posted, Effect::FetchNbi(OpSet::NONE))
             }

@@ -117,8 +117,8 @@ impl Worker {
             done += chunk.local.len;
             let reads = reading || !chunk.is_inline(limits);
             let until = if reads && (chunk.bounce.is_some() || done == len) {
-                // All chunks before it have completed with it.
-                Until::Completed
+                // All chunks before it are reusable with it.
+                Until::Reusable
             } else {
                 Until::Posted
             };
@@ -177,7 +177,7 @@ impl Worker {
         if let Some(LocalChunk { local, on_gpu, .. }) = into.filter(|_| (1..=rest).contains(&len)) {
             let op = Op::Get { into: local, from };
             // SAFETY: we wait for completion while the memory is valid.
-            unsafe { self.post(peer, op, Until::Completed, Effect::Read)? };
+            unsafe { self.post(peer, op, Until::Reusable, Effect::Read)? };
             return self.make_got_visible(on_gpu);
         }
         // SAFETY: the caller's promise, till the registration ends.
@@ -202,8 +202,8 @@ impl Worker {
             };
             done += chunk.local.len;
             let until = if chunk.bounce.is_some() || done == len {
-                // All chunks before it have completed with it.
-                Until::Completed
+                // All chunks before it are reusable with it.
+                Until::Reusable
             } else {
                 Until::Posted
             };
@@ -265,7 +265,7 @@ impl Worker {
             let until = if from.is_inline(caps.put) {
                 Until::Posted
             } else {
-                Until::Completed
+                Until::Reusable
             };
             self.state.lanes.note_gpu_update(endpoint, remote);
             self.state.lanes.note_gpu_update(endpoint, word);

@@ -24,7 +24,7 @@ impl Worker {
     ///
     /// # Safety
     ///
-    /// As [`oxshmem_transport::Lane::post`]; with [`Until::Completed`] the local memory need only be
+    /// As [`oxshmem_transport::Lane::post`]; unless it is [`Until::Posted`] the local memory need only be
     /// valid during this call: if it fails, the lane has been dropped or has cancelled the operations.
     pub unsafe fn post(
         &self,
@@ -34,24 +34,25 @@ impl Worker {
         effect: Effect,
     ) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
-        let _traced = endpoint.traced(&op, pe, until == Until::Completed, effect);
+        let _traced = endpoint.traced(&op, pe, until != Until::Posted, effect);
         self.before_posting(peer, &op)?;
         let updates = !effect.updates().is_empty();
         let rounds = self.lane_polls();
-        if until == Until::Completed && rounds > 0 {
+        if until != Until::Posted && rounds > 0 {
+            let wanted = (until, updates);
             // SAFETY: the caller's promise.
-            let performed = unsafe { endpoint.post_and_poll(peer.id(), &op, updates, rounds) };
+            let performed = unsafe { endpoint.post_and_poll(peer.id(), &op, wanted, rounds) };
             if let Some((target, outcome)) = performed {
-                if updates || outcome != PollOutcome::Completed {
+                if updates || outcome != PollOutcome::Reached {
                     self.state.lanes.set_busy();
                 }
                 self.note_effect(peer, effect);
-                if outcome == PollOutcome::Completed {
+                if outcome == PollOutcome::Reached {
                     return Ok(());
                 }
                 self.note_failed_poll(outcome);
-                let completed = self.await_completions(peer, target);
-                return self.fail_or_complete(peer, completed);
+                let reached = self.await_count(peer, target, until);
+                return self.fail_or_complete(peer, reached);
             }
         }
         if endpoint.needs_connection(pe) {
@@ -83,8 +84,8 @@ impl Worker {
         if updates {
             endpoint.request_completion(peer.id());
         }
-        let completed = self.await_completions(peer, target);
-        self.fail_or_complete(peer, completed)
+        let reached = self.await_count(peer, target, until);
+        self.fail_or_complete(peer, reached)
     }
 
     /// Posts a nonblocking operation of `len` bytes, which a later quiet completes; a small one together with
@@ -185,11 +186,16 @@ impl Worker {
 
     /// Waits until `target` operations to a PE have completed.
     pub(crate) fn await_completions(&self, peer: LanePeer<'_>, target: u64) -> Result<()> {
+        self.await_count(peer, target, Until::Completed)
+    }
+
+    /// Waits until `target` operations to a PE have come so far.
+    fn await_count(&self, peer: LanePeer<'_>, target: u64, until: Until) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
         let rounds = self.lane_polls();
         if rounds > 0 {
-            let outcome = endpoint.poll_until(peer.id(), target, rounds);
-            if outcome == PollOutcome::Completed {
+            let outcome = endpoint.poll_until(peer.id(), (target, until), rounds);
+            if outcome == PollOutcome::Reached {
                 return Ok(());
             }
             self.note_failed_poll(outcome);
@@ -205,8 +211,8 @@ impl Worker {
             needs: WaitsOn::Lane(pe),
             describe: &describe,
         };
-        self.wait(&reason, None, || match endpoint.counters(peer.id()) {
-            Ok(counters) if counters.completed >= target => Some(Ok(())),
+        self.wait(&reason, None, || match endpoint.count(peer.id(), until) {
+            Ok(count) if count >= target => Some(Ok(())),
             Ok(_) => self.failure_of(peer).map(Err),
             Err(why) => Some(Err(endpoint.failed(self.call(), why))),
         })?

@@ -34,7 +34,7 @@ impl<'w> Watched<'w> {
         let before = self.lane.counters(pe).posted;
         // SAFETY: each `Local` was made by an `Area` of the world; the world is borrowed for 'w,
         // so it outlives this lane, whose end ends the operations. Checks change a source only
-        // after its completion, or where it is inline.
+        // after its completion, once it is reusable, or where it is inline.
         let posted = unsafe { self.lane.post(pe, ops) };
         let short = posted.accepted < ops.len();
         match &posted.status {
@@ -82,6 +82,10 @@ impl<'w> Watched<'w> {
         let (now, seen) = (self.lane.counters(pe), self.seen[pe.index()]);
         if now.completed > now.posted {
             return Err(format!("more completed than posted: {now:?}"));
+        }
+        let reusable = self.lane.reusable(pe);
+        if !(now.completed..=now.posted).contains(&reusable) {
+            return Err(format!("{reusable} are reusable: {now:?}"));
         }
         if now.posted < seen.posted || now.completed < seen.completed {
             return Err(format!("counters went back from {seen:?} to {now:?}"));
@@ -206,6 +210,21 @@ impl<'w> Lanes<'w> {
             }
             self.drive(from)?;
             patience.round(|| format!("from PE {from} to PE {pe}: {now:?}"))?;
+        }
+    }
+
+    /// Waits until the local memory of all that was posted is reusable.
+    pub(super) fn reuse(&mut self, from: Pe, pe: Pe) -> Found<()> {
+        let mut patience = Patience::new(self.world.deadline());
+        loop {
+            let now = self.of(from).counters(pe)?;
+            let reusable = self.of(from).lane.reusable(pe);
+            if reusable == now.posted {
+                return Ok(());
+            }
+            self.drive(from)?;
+            patience
+                .round(|| format!("from PE {from} to PE {pe}: {reusable} reusable, {now:?}"))?;
         }
     }
 

@@ -299,6 +299,36 @@ pub(super) fn inline(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
+/// A source may change, and a destination has its data, once the lane counts the operation as reusable.
+pub(super) fn reusable(harness: &dyn Harness) -> Found {
+    let world = world_of(harness)?;
+    let mut lanes = world.lanes()?;
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    for direction in Direction::BOTH {
+        let most = direction.limits(&world).max.min(harness.largest());
+        let (source, sink) = match direction {
+            Direction::Put => (local, remote),
+            Direction::Get => (remote, local),
+        };
+        let mut sizes = vec![8, 4096, 100_000, most];
+        sizes.retain(|&size| size <= most);
+        for (round, size) in (0..3).flat_map(|_| sizes.clone()).enumerate() {
+            let seed = round as u8;
+            source.fill(0, size, seed);
+            sink.set(0, size, QUIET);
+            lanes.post_all(PE0, PE1, &[direction.op(local.buffer(0, size), to(0))])?;
+            lanes.reuse(PE0, PE1)?;
+            if direction == Direction::Put {
+                local.set(0, size, QUIET);
+                lanes.place(PE0, PE1)?;
+            }
+            sink.expect_filled(0, size, seed)
+                .map_err(|e| format!("{direction:?} of {size} bytes, counted as reusable: {e}"))?;
+        }
+    }
+    Ok(Done::Tried)
+}
+
 /// One byte more than the largest size is Unsupported.
 pub(super) fn too_long(harness: &dyn Harness) -> Found {
     let world = world_of(harness)?;

@@ -71,6 +71,7 @@ pub enum Fault {
     Panics,
     PromisesLittle,
     RepeatsMessages,
+    ReusesEarly,
     ReversesBatches,
     ReversesMessages,
     SetsForAdds,
@@ -567,6 +568,13 @@ impl Lane for BrokenLane {
             },
             Fault::CountsAnotherPe if pe == Pe(2) => self.right().counters(Pe(1)),
             _ => Counters { posted, completed },
+        }
+    }
+
+    fn reusable(&self, pe: Pe) -> u64 {
+        match self.fault {
+            Fault::ReusesEarly => self.counters(pe).posted,
+            _ => self.counters(pe).completed,
         }
     }
 }

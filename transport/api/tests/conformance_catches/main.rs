@@ -214,6 +214,11 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
             "flush_places_what_came_before",
         ],
     ),
+    (
+        Base::Tiny,
+        Fault::ReusesEarly,
+        &["memory_counted_as_reusable_is_accessed_no_more"],
+    ),
     // Messages.
     (
         Base::Loopback,
