@@ -27,4 +27,4 @@ pub(crate) const LONGEST: u64 = 1 << 30;
 /// Small puts that are worth one message.
 pub(crate) const BATCH: u32 = 64;
 /// The longest put that goes together with others, in bytes.
-pub(crate) const SMALL: usize = 512;
+pub(crate) const SMALL: usize = 4096;
