@@ -17,12 +17,12 @@ use crate::driver::Driver;
 use crate::fabric::endpoint::Endpoint;
 use crate::fabric::info::Info;
 use crate::fabric::memory::MemoryRegion;
-use crate::fabric::slots::{BUFFER, LONG_BUFFER};
+use crate::fabric::slots::LONG_BUFFER;
 use crate::facts::{Facts, bits};
 use crate::gpu::{self, Direct, DomainGpu};
 use crate::inbox::OfiInbox;
 use crate::lane::OfiLane;
-use crate::limits::NAME;
+use crate::limits::{NAME, SAFE_MESSAGE};
 use crate::local::OWN;
 use crate::names;
 use crate::plan::{AtomicPath, Plan, capabilities, explain};
@@ -49,11 +49,11 @@ pub(crate) struct OfiDomain {
     me: Pe,
 }
 
-/// The longest message whose data is sent in place: one that the provider ends in any case, even if its PE dies.
-fn longest_in_place(facts: &Facts) -> usize {
+/// The longest message: one that the provider ends in any case, even if its PE dies.
+fn longest_message(facts: &Facts) -> usize {
     match facts.ends_long_sends() {
         true => (facts.longest as usize).min(LONG_BUFFER),
-        false => BUFFER,
+        false => SAFE_MESSAGE,
     }
 }
 
@@ -92,7 +92,7 @@ impl OfiDomain {
             local_keys: facts.mr_mode & bits::MR_LOCAL != 0,
             gpu: gpu.is_ok(),
             longest: facts.longest,
-            in_place: longest_in_place(&facts),
+            message: longest_message(&facts),
             connect_timeout: settings.connect_timeout,
         };
         let me = job.me;

@@ -53,8 +53,8 @@
 //! An operation that the provider ends with an error ends the connection with its PE. That PE is lost if it was heard
 //! before and the error says that the connection broke; else the error has the provider's reason. A put to memory that its
 //! PE has not registered ends the connection, too: it is never acknowledged. A lane waits for transfers in place that it has given up, for 3 seconds; then their PEs
-//! are given up, and after 20 seconds the endpoint is closed, which ends them and every lane. So data is sent in place only
-//! in messages that the provider ends when a PE dies: over `ofi_rxm` those of 16 KiB.
+//! are given up, and after 20 seconds the endpoint is closed, which ends them and every lane. So messages are only as long as
+//! the provider ends them when a PE dies: over `ofi_rxm` 16 KiB, over one provider of TCP alone any length.
 
 mod atomics;
 mod bytes;

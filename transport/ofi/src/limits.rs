@@ -9,8 +9,11 @@ pub(crate) const API: (u32, u32) = (1, 17);
 /// Up to this many bytes the local buffer of a put or get needs no registration.
 pub const UNREGISTERED: usize = 16 << 10;
 
-/// Up to this many bytes a put's source may be reused at once: as many as one message carries, wherever it goes.
-pub(crate) const INLINE: usize = UNREGISTERED - crate::message::HEAD - 8;
+/// Up to this many bytes a put's source is copied, and may be reused at once.
+pub(crate) const INLINE: usize = 16 << 10;
+
+/// The longest message that every provider is trusted with: each ends it, even if its PE dies.
+pub(crate) const SAFE_MESSAGE: usize = 16 << 10;
 
 /// Numbered messages to one PE that it has not served, at most.
 pub(crate) const WINDOW: u64 = 1024;

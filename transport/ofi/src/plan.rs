@@ -6,9 +6,8 @@ use oxshmem_transport::{
     SignalSupport, WireUp,
 };
 
-use crate::fabric::slots::BUFFER;
 use crate::facts::{Facts, bits};
-use crate::limits::{BATCH, DEPTH, INLINE, LONGEST, MESSAGE, UNREGISTERED};
+use crate::limits::{BATCH, DEPTH, INLINE, LONGEST, MESSAGE, SAFE_MESSAGE, UNREGISTERED};
 use crate::settings::{Atomics, Puts};
 
 /// Capabilities without which a provider is of no use.
@@ -83,15 +82,15 @@ pub(crate) fn plan(facts: &Facts, puts: Puts, atomics: Atomics) -> Result<Plan, 
     // Its longest operation is a write.
     if facts.fabric == "efa-direct" {
         return Err(format!(
-            "a message of its fabric efa-direct is one packet, and this transport needs {BUFFER} bytes"
+            "a message of its fabric efa-direct is one packet, and this transport needs {SAFE_MESSAGE} bytes"
         ));
     }
     if facts.prefix != 0 {
         return Err("it wants a prefix before each message, which this transport has not".into());
     }
-    if facts.longest < BUFFER as u64 {
+    if facts.longest < SAFE_MESSAGE as u64 {
         return Err(format!(
-            "its longest message has {} bytes, and this transport needs {BUFFER}",
+            "its longest message has {} bytes, and this transport needs {SAFE_MESSAGE}",
             facts.longest
         ));
     }
@@ -576,7 +575,7 @@ mod tests {
             })
             .contains("prefix")
         );
-        let longest = BUFFER as u64 - 1;
+        let longest = SAFE_MESSAGE as u64 - 1;
         let why = refused(Facts { longest, ..tcp() });
         assert!(
             why.contains("has 16383 bytes, and this transport needs 16384"),

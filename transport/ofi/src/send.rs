@@ -15,9 +15,6 @@ use crate::rma::Way;
 use crate::state::{EntryId, Flight, State};
 use crate::stream::{Entry, Step};
 
-/// Bytes of data in a message that is copied.
-const DATA: usize = BUFFER - HEAD;
-
 /// The source of a message's data.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -276,10 +273,11 @@ impl State {
                 if small > 1 {
                     return self.advance_batch(of, small);
                 }
-                let in_place = rest > DATA as u64 && self.sends_in_place(from, has_copy);
+                let copied = self.copied_room();
+                let in_place = rest > copied as u64 && self.sends_in_place(from, has_copy);
                 let room = match in_place {
-                    true => self.ways.in_place - HEAD,
-                    false => DATA,
+                    true => self.ways.message - HEAD,
+                    false => copied,
                 };
                 // No word of 8 bytes is in two messages.
                 let phase = (u64::from(key.phase) + offset) % 8;
@@ -353,7 +351,7 @@ impl State {
         let Some(stream) = stream else {
             return 0;
         };
-        let mut room = DATA;
+        let mut room = self.copied_room();
         let fits = |entry: &&Entry| {
             let Op::Put { from, .. } = entry.op else {
                 return false;
@@ -405,10 +403,18 @@ impl State {
         Step::Done
     }
 
-    /// Whether the provider can send a source in place.
+    /// Bytes of data in a message that is copied.
+    fn copied_room(&self) -> usize {
+        self.ways.message.min(BUFFER) - HEAD
+    }
+
+    /// Whether the provider can send a source in place: none that its poster may reuse at once.
     fn sends_in_place(&self, from: Local, has_copy: bool) -> bool {
         let known = !self.ways.local_keys || from.key.is_some();
-        known && !has_copy && self.endpoint.as_ref().is_some_and(|ep| ep.joins())
+        known
+            && !has_copy
+            && from.len > INLINE
+            && self.endpoint.as_ref().is_some_and(|ep| ep.joins())
     }
 
     /// The provider has begun an operation of an entry, on its memory in place or not.
@@ -453,7 +459,7 @@ impl State {
         self.stream(of.lane, of.pe)?.entry(of.serial)
     }
 
-    /// Copies the sources of a stream's entries that have not started, where their poster may reuse them at once.
+    /// Copies the sources of a stream's entries of which not all has been sent, where their poster may reuse them at once.
     ///
     /// # Safety
     ///
@@ -469,7 +475,7 @@ impl State {
                 Op::Message { from } => from,
                 _ => continue,
             };
-            if entry.copied.is_empty() && from.len > 0 && entry.started == 0 {
+            if entry.copied.is_empty() && from.len > 0 {
                 entry.copied.resize(from.len, 0);
                 // SAFETY: the source is readable, by the caller's promise.
                 unsafe { oxshmem_heap::copy::copy(entry.copied.as_mut_ptr(), from.addr, from.len) };

@@ -79,8 +79,8 @@ pub(crate) struct Ways {
     pub gpu: bool,
     /// The longest operation of the provider.
     pub longest: u64,
-    /// The longest message whose data the provider sends in place.
-    pub in_place: usize,
+    /// The longest message, with its head: the provider ends it in any case.
+    pub message: usize,
     /// The time for a first connection.
     pub connect_timeout: Duration,
 }

@@ -15,8 +15,8 @@ use super::sys::fi_context2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotId(pub u32);
 
-/// Bytes of the buffer of a slot that sends.
-pub(crate) const BUFFER: usize = 16 << 10;
+/// Bytes of the buffer of a slot that sends: those of data that is copied, and of the head before it.
+pub(crate) const BUFFER: usize = (16 << 10) + 256;
 /// Bytes of the buffer of a slot that receives: those of a long message, and its head.
 pub(crate) const LONG_BUFFER: usize = (256 << 10) + 4096;
 
