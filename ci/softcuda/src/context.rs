@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -135,12 +136,18 @@ impl Contexts {
 }
 
 thread_local! {
-    static STACK: RefCell<Vec<Arc<Context>>> = const { RefCell::new(Vec::new()) };
+    /// Never dropped: functions that run at the end of the process may call the driver.
+    static STACK: ManuallyDrop<RefCell<Vec<Arc<Context>>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// Uses the calling thread's stack of contexts.
+fn with_stack<R>(act: impl FnOnce(&mut Vec<Arc<Context>>) -> R) -> R {
+    STACK.with(|stack| act(&mut stack.borrow_mut()))
 }
 
 /// The calling thread's context, if it has one, even if it is destroyed.
 fn top() -> Option<Arc<Context>> {
-    STACK.with_borrow(|stack| stack.last().cloned())
+    with_stack(|stack| stack.last().cloned())
 }
 
 /// The calling thread's context, if it can do work.
@@ -174,7 +181,7 @@ fn create(out: Out<u64>, flags: u32, device: i32) -> Outcome {
         .by_handle
         .insert(context.handle, context.clone());
     out.set(context.handle)?;
-    STACK.with_borrow_mut(|stack| stack.push(context));
+    with_stack(|stack| stack.push(context));
     Ok(())
 }
 
@@ -257,7 +264,7 @@ driver_calls! {
             contexts.by_handle.remove(&handle);
             context
         };
-        STACK.with_borrow_mut(|stack| {
+        with_stack(|stack| {
             if stack.last().is_some_and(|top| top.handle == handle) {
                 stack.pop();
             }
@@ -269,7 +276,7 @@ driver_calls! {
     fn cuCtxSetCurrent(handle: u64) {
         driver()?;
         let context = if handle == 0 { None } else { Some(by_handle(handle)?) };
-        STACK.with_borrow_mut(|stack| {
+        with_stack(|stack| {
             stack.pop();
             stack.extend(context);
         });
@@ -286,14 +293,14 @@ driver_calls! {
     fn cuCtxPushCurrent_v2(handle: u64) {
         driver()?;
         let context = by_handle(handle)?;
-        STACK.with_borrow_mut(|stack| stack.push(context));
+        with_stack(|stack| stack.push(context));
         Ok(())
     }
 
     /// Pops the current context from the calling thread's stack.
     fn cuCtxPopCurrent_v2(out: Out<u64>) {
         driver()?;
-        let context = STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
+        let context = with_stack(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
         out.set_if_wanted(context.handle);
         Ok(())
     }

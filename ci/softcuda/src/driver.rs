@@ -2,6 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -45,6 +48,22 @@ static OPEN_MEMORY: AtomicBool = AtomicBool::new(false);
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn softcuda_open_memory() {
     OPEN_MEMORY.store(true, Ordering::Relaxed);
+}
+
+/// The host build of kernels that a program names itself.
+static KERNELS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the host build of the kernels of PTX, where `SOFTCUDA_KERNELS` names none. Of no effect after `cuInit`, or once one is
+/// named.
+///
+/// # Safety
+///
+/// The path is a string that ends.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn softcuda_use_kernels(path: *const c_char) {
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) };
+    let _ = KERNELS.set(PathBuf::from(OsStr::from_bytes(path.to_bytes())));
 }
 
 thread_local! {
@@ -94,10 +113,11 @@ fn start() -> Outcome {
     if DRIVER.get().is_some() {
         return Ok(());
     }
-    let kernels = match &config.kernels {
+    let named = config.kernels.as_ref().or_else(|| KERNELS.get());
+    let kernels = match named {
         None => None,
         Some(path) => Some(HostLibrary::open(path).map_err(|words| {
-            eprintln!("softcuda: SOFTCUDA_KERNELS: {words}");
+            eprintln!("softcuda: the host build of kernels: {words}");
             Code::FILE_NOT_FOUND
         })?),
     };

@@ -11,6 +11,18 @@ extern "C" {
 
 #define HAVE_SHMEMX_WTIME 1
 double shmemx_wtime(void);
+#define HAVE_SHMEMX_CUDA_INIT 1
+int shmemx_cuda_init(void);
+#define HAVE_SHMEMX_CUDA_DEVICE 1
+int shmemx_cuda_device(void);
+#define HAVE_SHMEMX_CUDA_CHECK 1
+int shmemx_cuda_check(void);
+#define HAVE_SHMEMX_CUDA_MALLOC 1
+void *shmemx_cuda_malloc(size_t size);
+#define HAVE_SHMEMX_CUDA_RESERVE_TEAMS 1
+int shmemx_cuda_reserve_teams(int teams);
+#define HAVE_SHMEMX_CUDA_TEAM 1
+int shmemx_cuda_team(shmem_team_t team);
 
 #ifdef __cplusplus
 }

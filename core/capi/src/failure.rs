@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Core(oxshmem::Error),
     /// The library is not initialized.
     NotInitialized,
+    /// The GPU memory or the kernels that the call needs are not there, in words.
+    Gpu(String),
     /// An argument makes no sense.
     Argument {
         /// Its name in the specification.
@@ -89,6 +91,7 @@ impl Failure {
             Failure::NotInitialized => {
                 "oxshmem is not initialized; call shmem_init first, and nothing after the last shmem_finalize".into()
             }
+            Failure::Gpu(why) => why.clone(),
             Failure::Argument { name, what } => format!("argument {name}: {what}"),
         }
     }

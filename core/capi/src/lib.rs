@@ -40,6 +40,11 @@ mod atomics;
 mod call;
 mod collectives;
 mod contexts;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "no_cuda.rs"]
+mod cuda;
 mod entries;
 mod failure;
 mod handles;

@@ -7,18 +7,23 @@ use oxshmem::{Error, Hints, Result, Sym, World, bindings};
 
 use crate::failure::{CResult, or_abort_job};
 use crate::library;
+use crate::objects;
 
 const ATOMICS_REMOTE: c_long = 1;
 const SIGNAL_REMOTE: c_long = 2;
 
 /// The address of a new block: null where nothing was allocated.
-fn address(
+pub(crate) fn address(
     call: &'static str,
     allocate: impl FnOnce(&World) -> CResult<Result<Sym<u8>>>,
 ) -> *mut c_void {
     let done = together(|world| match allocate(world)? {
         Ok(block) if block.is_empty() => Ok(null_mut()),
-        Ok(block) => Ok(bindings::address_of(world, block).map_or(null_mut(), <*mut u8>::cast)),
+        Ok(block) => {
+            let on_host = bindings::address_of(world, block).map(<*mut u8>::cast);
+            let found = on_host.or_else(|| objects::gpu_address(world, block, world.my_pe()));
+            Ok(found.unwrap_or(null_mut()))
+        }
         // Every PE gets these errors, and the program null (M13).
         Err(Error::OutOfMemory { .. } | Error::Argument { .. }) => Ok(null_mut()),
         Err(error) => Err(error.into()),

@@ -1,7 +1,9 @@
 //! Symmetric objects by the addresses that C programs give.
 
+use std::ffi::c_void;
+
 use bytemuck::Pod;
-use oxshmem::{Sym, bindings};
+use oxshmem::{Sym, World, bindings};
 
 use crate::failure::{CResult, Failure, or_abort_job};
 use crate::library::Library;
@@ -44,18 +46,31 @@ impl Library {
         or_abort_job(call, self.object_in_block(name, address, len))
     }
 
-    /// The symmetric object of `len` elements at an address.
+    /// Refuses an address without `len` elements of symmetric memory that the program's CPU loads itself.
     #[inline(always)]
-    pub(crate) fn object<T: Pod>(
+    pub(crate) fn object_on_host<T: Pod>(
         &self,
         name: &'static str,
         address: *const T,
         len: usize,
-    ) -> CResult<Sym<T>> {
+    ) -> CResult {
         match self.addresses.object(address, len) {
-            Some(object) => Ok(object),
-            None => self.object_in_block(name, address, len),
+            Some(_) => Ok(()),
+            None => self.found_on_host(name, address, len),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn found_on_host<T: Pod>(&self, name: &'static str, address: *const T, len: usize) -> CResult {
+        let object = self.object_in_block(name, address, len)?;
+        if object.is_empty() || bindings::address_of(&self.world, object).is_some() {
+            return Ok(());
+        }
+        Err(Failure::argument(
+            name,
+            "this lies in GPU memory, which the CPU cannot load; wait for it in a kernel, or get it",
+        ))
     }
 
     /// A word for atomics.
@@ -104,6 +119,19 @@ impl Library {
         let object = bindings::object_at(&self.world, name, address, len);
         object.map_err(|error| Failure::of(name, error))
     }
+}
+
+/// The address for kernels of a PE's copy of an object in GPU memory.
+#[cfg(feature = "cuda")]
+pub(crate) fn gpu_address(world: &World, object: Sym<u8>, pe: usize) -> Option<*mut c_void> {
+    let address = bindings::gpu_address_of(world, object, pe)?;
+    Some(std::ptr::with_exposed_provenance_mut(address as usize))
+}
+
+/// None: there is no GPU memory.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn gpu_address(_: &World, _: Sym<u8>, _: usize) -> Option<*mut c_void> {
+    None
 }
 
 /// Refuses null for `len` elements of the program's own memory. Puts and gets call it on their slow path alone: else it

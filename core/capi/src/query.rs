@@ -8,6 +8,7 @@ use oxshmem::{Sym, bindings};
 use crate::call::pe_index;
 use crate::handles::Team;
 use crate::library::{self, Library};
+use crate::objects;
 
 /// `SHMEM_VENDOR_STRING`.
 const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
@@ -46,8 +47,9 @@ fn at(dest: *const c_void, pe: usize) -> *mut c_void {
     if pe == library.world.my_pe() {
         return dest.cast_mut();
     }
-    let found = library.world.ptr(byte, pe);
-    found.map_or(null_mut(), |at| at.as_ptr().cast())
+    let on_host = library.world.ptr(byte, pe).map(|at| at.as_ptr().cast());
+    let found = on_host.or_else(|| objects::gpu_address(&library.world, byte, pe));
+    found.unwrap_or(null_mut())
 }
 
 pub(crate) fn team_ptr(_: &'static str, team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {

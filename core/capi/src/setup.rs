@@ -11,7 +11,7 @@ use crate::entries::ActiveSets;
 use crate::failure::{self, CResult, Failure, or_abort_job, report};
 use crate::handles::Table;
 use crate::library::{self, Library};
-use crate::{collectives, contexts, inline, statics, teams};
+use crate::{collectives, contexts, cuda, inline, statics, teams};
 
 const SINGLE: c_int = 0;
 const SERIALIZED: c_int = 2;
@@ -80,7 +80,9 @@ fn initialize(requested: c_int) -> CResult<c_int> {
             open_streams();
             // C's calls are always of the ordered model (M21).
             let builder = World::builder().model(MemoryModel::Ordered);
-            statics::join(bindings::without_places(builder.active_sets()))?
+            statics::join(bindings::without_places(cuda::default_heap(
+                builder.active_sets(),
+            )))?
         }
     };
     // Each PE asks for a level of its own.

@@ -107,7 +107,7 @@ pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
         call,
         || -> CResult<u64> {
             let library = library::get()?;
-            library.object("sig_addr", sig_addr, 1)?;
+            library.object_on_host("sig_addr", sig_addr, 1)?;
             // SAFETY: the word is an aligned one of symmetric memory.
             library.poll_once(|| unsafe { u64::load(sig_addr.cast_mut()) })
         }(),

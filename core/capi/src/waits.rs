@@ -90,16 +90,16 @@ fn loader<T: Word>(
 ) -> CResult<impl Fn() -> T> {
     let aligned = at.is_aligned() || bindings::is_checked(&library.world);
     if aligned {
-        library.object(name, at, 1)?;
+        library.object_on_host(name, at, 1)?;
     } else {
-        library.object(name, at.cast::<u8>(), size_of::<T>())?;
+        library.object_on_host(name, at.cast::<u8>(), size_of::<T>())?;
     }
     Ok(move || {
         if aligned {
-            // SAFETY: `object` found an aligned word of symmetric memory.
+            // SAFETY: `object_on_host` found an aligned word of symmetric memory.
             unsafe { T::load(at) }
         } else {
-            // SAFETY: `object` found its bytes in symmetric memory.
+            // SAFETY: `object_on_host` found its bytes in symmetric memory.
             unsafe { load_unaligned(at) }
         }
     })
@@ -192,7 +192,7 @@ impl<T: Word> WordSet<T> {
         values: Values<T>,
     ) -> CResult<Self> {
         let library = library::get()?;
-        library.object("ivars", ivars, nelems)?;
+        library.object_on_host("ivars", ivars, nelems)?;
         let set = WordSet {
             library,
             ivars,

@@ -48,13 +48,24 @@ struct Request {
 
 OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u64)oxshmem_state.heap; }
 
+// Waits until the host has read so many requests, whose slots are free then. One thread of many asks the host, and the others
+// see its answer. False if the wait was ended.
+OXSHMEM_OUTLINE bool ask_for_credit(const Ring* ring, u64 wanted) {
+    if (!spin::until_at_least(ring->taken, wanted)) return false;
+    words::store_release(ring->credit, words::load_acquire(ring->taken));
+    return true;
+}
+OXSHMEM_DEVICE bool has_credit(const Ring* ring, u64 wanted) {
+    return spin::AtLeast{ring->credit, wanted}() || ask_for_credit(ring, wanted);
+}
+
 // Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
 // group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
 OXSHMEM_OUTLINE u64 post_words(u64 head, u64 remote, u64 local, u64 bytes, u64 value, u64 compare) {
     Ring* ring = oxshmem_state.ring;
     const u64 ticket = words::fetch_add(ring->head, (u64)1);
     const u64 mask = ring->mask;
-    if (!spin::until_at_least(ring->taken, ticket - mask)) return ticket;
+    if (!has_credit(ring, ticket - mask)) return ticket;
     u64* slot = ring->slots[ticket & mask].words;
     words::store_relaxed(slot + 0, head);
     words::store_relaxed(slot + 1, remote);

@@ -9,7 +9,7 @@
 namespace oxshmem {
 
 // The layout of everything here that the host shares. It changes with every change of one.
-enum : u32 { ABI = 1 };
+enum : u32 { ABI = 2 };
 
 // A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
 // ticket plus one, and is stored after the others.
@@ -33,6 +33,7 @@ struct Ring {
     const u64* taken;        // requests that the host has read; their slots are free
     const u64* sources_read; // requests whose source may be changed
     const u64* done;         // requests that are complete at their target
+    u64* credit;             // requests that the host is known to have read, in the GPU's memory: `taken` lies a long way off
     u64 mask;                // slots - 1; there is a power of two of them
 };
 
@@ -112,6 +113,10 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 // One variable for each image: with relocatable device code (-rdc=true) of all its sources together. Its first word tells the
 // host which header an image was compiled with.
 #if defined(__CUDACC_RDC__)
+#if !defined(__CUDA_ARCH__)
+// Its stand-in on the host, which names it for the CUDA runtime: one in each library of a process.
+__attribute__((visibility("hidden")))
+#endif
 inline __constant__ oxshmem::State oxshmem_state = {oxshmem::ABI << 16 | sizeof(oxshmem::State)};
 #else
 extern "C" {

@@ -324,7 +324,7 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
 namespace oxshmem {
 
 // The layout of everything here that the host shares. It changes with every change of one.
-enum : u32 { ABI = 1 };
+enum : u32 { ABI = 2 };
 
 // A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
 // ticket plus one, and is stored after the others.
@@ -348,6 +348,7 @@ struct Ring {
     const u64* taken;        // requests that the host has read; their slots are free
     const u64* sources_read; // requests whose source may be changed
     const u64* done;         // requests that are complete at their target
+    u64* credit;             // requests that the host is known to have read, in the GPU's memory: `taken` lies a long way off
     u64 mask;                // slots - 1; there is a power of two of them
 };
 
@@ -427,6 +428,10 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 // One variable for each image: with relocatable device code (-rdc=true) of all its sources together. Its first word tells the
 // host which header an image was compiled with.
 #if defined(__CUDACC_RDC__)
+#if !defined(__CUDA_ARCH__)
+// Its stand-in on the host, which names it for the CUDA runtime: one in each library of a process.
+__attribute__((visibility("hidden")))
+#endif
 inline __constant__ oxshmem::State oxshmem_state = {oxshmem::ABI << 16 | sizeof(oxshmem::State)};
 #else
 extern "C" {
@@ -775,13 +780,24 @@ struct Request {
 
 OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u64)oxshmem_state.heap; }
 
+// Waits until the host has read so many requests, whose slots are free then. One thread of many asks the host, and the others
+// see its answer. False if the wait was ended.
+OXSHMEM_OUTLINE bool ask_for_credit(const Ring* ring, u64 wanted) {
+    if (!spin::until_at_least(ring->taken, wanted)) return false;
+    words::store_release(ring->credit, words::load_acquire(ring->taken));
+    return true;
+}
+OXSHMEM_DEVICE bool has_credit(const Ring* ring, u64 wanted) {
+    return spin::AtLeast{ring->credit, wanted}() || ask_for_credit(ring, wanted);
+}
+
 // Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
 // group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
 OXSHMEM_OUTLINE u64 post_words(u64 head, u64 remote, u64 local, u64 bytes, u64 value, u64 compare) {
     Ring* ring = oxshmem_state.ring;
     const u64 ticket = words::fetch_add(ring->head, (u64)1);
     const u64 mask = ring->mask;
-    if (!spin::until_at_least(ring->taken, ticket - mask)) return ticket;
+    if (!has_credit(ring, ticket - mask)) return ticket;
     u64* slot = ring->slots[ticket & mask].words;
     words::store_relaxed(slot + 0, head);
     words::store_relaxed(slot + 1, remote);
@@ -1934,3 +1950,49 @@ OXSHMEM_OUTLINE int exscan(Scope scope, team_t team, T* dest, const T* source, s
 }
 
 }  // namespace oxshmem
+
+// The announcement of an image to the host's library, which fills its state in shmemx_cuda_init. Host code of the CUDA runtime
+// alone has it. A program without that library fills the state by DeviceLibrary::prepare.
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(__CUDA_ARCH__)
+
+// In the form of `Image` in core/capi/src/cuda.rs.
+struct oxshmem_image {
+    unsigned abi;
+    // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.
+    int (*locate)(int device, void** state);
+    const char* (*error)(int code);
+};
+
+extern "C" {
+// Null in programs that are not linked with the library.
+__attribute__((weak)) void oxshmem_register_image(const oxshmem_image* image);
+__attribute__((weak)) void oxshmem_unregister_image(const oxshmem_image* image);
+}
+
+namespace oxshmem {
+namespace {
+
+// By the program's own runtime, which alone knows the variables of its images.
+struct ThisImage {
+    const oxshmem_image image = {ABI << 16 | sizeof(State), locate, error};
+
+    ThisImage() {
+        if (oxshmem_register_image) oxshmem_register_image(&image);
+    }
+    ~ThisImage() {
+        if (oxshmem_unregister_image) oxshmem_unregister_image(&image);
+    }
+    ThisImage(const ThisImage&) = delete;
+
+    static int locate(int device, void** state) {
+        const cudaError_t chosen = cudaSetDevice(device);
+        return chosen != cudaSuccess ? chosen : cudaGetSymbolAddress(state, oxshmem_state);
+    }
+    static const char* error(int code) { return cudaGetErrorString((cudaError_t)code); }
+} this_image;
+
+}  // namespace
+}  // namespace oxshmem
+
+#endif

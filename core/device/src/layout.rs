@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 /// The layout of everything here.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// The state of an image: the variable that [`STATE`](crate::STATE) names. Addresses are those that the GPU uses.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -142,7 +142,7 @@ mod tests {
             layout!(Shared: teams, turn),
             layout!(Inbox: errands, claimed, posted, mask),
             layout!(Errand: word, operation, width, operand, compare, old, done),
-            layout!(Ring: slots, answers, head, taken, sources_read, done, mask),
+            layout!(Ring: slots, answers, head, taken, sources_read, done, credit, mask),
             layout!(Fault: state, call, kind, pe, address, bytes, block, thread),
             format!("static_assert(oxshmem::ABI == {ABI}, \"ABI\");\n"),
         ];

@@ -30,6 +30,8 @@ pub struct Ring {
     pub sources_read: u64,
     /// [`HostRing::DONE`].
     pub done: u64,
+    /// The count of requests that are known to be read, in the GPU's memory.
+    pub credit: u64,
     /// `SLOTS - 1`.
     pub mask: u64,
 }
@@ -275,6 +277,33 @@ mod tests {
         assert_eq!(ring.memory.word(place + 8).load(Ordering::Relaxed), 6);
         ring.memory.word(place + 8).store(0, Ordering::Relaxed);
         assert!(ring.answer(5 + SLOTS, 78));
+    }
+
+    #[test]
+    fn the_host_accesses_as_many_words_as_the_page_says() {
+        let mut memory = Box::new(Memory([0; HostRing::BYTES / 8]));
+        // SAFETY: as above.
+        let mut ring = unsafe { HostRing::new(memory.start()) };
+        let accesses = |ring: &HostRing| ring.memory.accesses.swap(0, Ordering::Relaxed);
+        assert_eq!((ring.take(), accesses(&ring)), (None, 1));
+        let last = HostRing::SLOTS + 56;
+        ring.memory.word(last).store(1, Ordering::Release);
+        accesses(&ring);
+        assert!(ring.take().is_some());
+        let taken = accesses(&ring);
+        assert!(ring.answer(0, 5));
+        let answered = accesses(&ring);
+        ring.free_sources(1);
+        let freed = accesses(&ring);
+        ring.complete(1);
+        let words = format!(
+            "takes a request with {taken} accesses, answers it with {answered}, frees the sources of all so far with {freed}, and \
+             completes them with {}",
+            accesses(&ring)
+        );
+        let page = include_str!("../../../docs/measurements.md");
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&words), "docs/measurements.md lacks: {words}");
     }
 
     /// The numbers of the header's enumeration.

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(crate) struct SharedMemory {
     start: NonNull<u8>,
     bytes: usize,
+    /// How often a word was asked for.
+    #[cfg(test)]
+    pub(crate) accesses: std::sync::atomic::AtomicUsize,
 }
 
 // SAFETY: the memory is accessed by atomics alone, from any thread.
@@ -18,12 +21,20 @@ impl SharedMemory {
     ///
     /// `bytes` bytes at `start`, aligned to 64, stay allocated while this lives, and nobody accesses them but by atomics.
     pub(crate) unsafe fn new(start: NonNull<u8>, bytes: usize) -> SharedMemory {
-        SharedMemory { start, bytes }
+        SharedMemory {
+            start,
+            bytes,
+            #[cfg(test)]
+            accesses: Default::default(),
+        }
     }
 
     /// The word of 64 bits at an offset.
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset + 8 <= self.bytes && offset.is_multiple_of(8));
+        #[cfg(test)]
+        self.accesses
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // SAFETY: the offset lies within the memory, at a multiple of 8, by the invariant of `new`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }

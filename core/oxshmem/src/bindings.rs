@@ -9,6 +9,8 @@
 
 mod address;
 mod fast_path;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod lifecycle;
 mod strided;
 mod wait;
@@ -18,6 +20,10 @@ pub use self::address::{
     word_table,
 };
 pub use self::fast_path::{try_atomic, try_g, try_get, try_p, try_put, try_quiet};
+#[cfg(feature = "cuda")]
+pub use self::gpu::{
+    check_image, default_gpu_limit, device_library, gpu_address_of, gpu_number, prepare_image,
+};
 pub use self::lifecycle::{
     all_say, detach, drive_in_waits, finalize_at_exit, is_checked, program_memory, quiesce,
     team_room, unquiesce, uses_lanes, without_places,

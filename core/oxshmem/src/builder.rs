@@ -65,6 +65,7 @@ pub struct Builder {
     transports: Option<Vec<Arc<dyn Transport>>>,
     gpu_heap: Option<MakeGpuMemory>,
     gpu_limit: Option<usize>,
+    default_gpu_limit: Option<usize>,
     #[cfg(feature = "cuda")]
     gpu: Option<(oxshmem_cuda::Context, usize)>,
     disabled_fence: Option<FenceSite>,
@@ -167,6 +168,13 @@ impl Builder {
         self
     }
 
+    /// [`bindings::default_gpu_limit`](crate::bindings::default_gpu_limit).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn default_gpu_limit(mut self, bytes: usize) -> Self {
+        self.default_gpu_limit = Some(bytes);
+        self
+    }
+
     /// This PE's GPU heap, of at most `limit` bytes on this context's GPU, and the transport between
     /// GPUs: [`gpu_limit`](Self::gpu_limit) with a GPU of the program's choice.
     #[cfg(feature = "cuda")]
@@ -234,6 +242,9 @@ impl Builder {
         if let Some(bytes) = self.heap_limit {
             let by = ("Builder::heap_limit", &*bytes.to_string());
             config.set_heap_limit(by, bytes as u64)?;
+        }
+        if let Some(bytes) = self.default_gpu_limit.filter(|_| !config.names_gpu_limit) {
+            config.gpu_limit = bytes as u64;
         }
         if let Some(bytes) = self.gpu_limit {
             config.gpu_limit = bytes as u64;

@@ -153,6 +153,8 @@ pub(crate) struct Config {
     pub heap_limit_by: &'static str,
     /// In bytes; 0 is no GPU heap.
     pub gpu_limit: u64,
+    /// Whether the environment says it.
+    pub names_gpu_limit: bool,
     /// The number of the GPU to take.
     pub gpu: Option<usize>,
     pub huge_pages: HugePages,
@@ -181,6 +183,7 @@ impl Default for Config {
             heap_limit: None,
             heap_limit_by: "OXSHMEM_SYMMETRIC_SIZE",
             gpu_limit: 0,
+            names_gpu_limit: false,
             gpu: None,
             huge_pages: HugePages::Transparent,
             transports: None,
@@ -252,7 +255,9 @@ impl Config {
             self.set_heap_limit((name, &value), limit)?;
         }
         let names = ["OXSHMEM_CUDA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"];
-        if let Some((name, value)) = names.iter().find_map(|n| Some((*n, lookup(n)?)))
+        let named = names.iter().find_map(|n| Some((*n, lookup(n)?)));
+        self.names_gpu_limit = named.is_some();
+        if let Some((name, value)) = named
             && value.trim() != "0"
         {
             // A share means nothing here: the GPU is known only later.

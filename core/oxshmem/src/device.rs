@@ -1,8 +1,11 @@
 //! The device library: operations inside CUDA kernels, by the header `oxshmem.cuh`.
 
+pub(crate) mod open_library;
+pub(crate) mod places;
 pub(crate) mod ring_server;
 pub(crate) mod ring_state;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,88 +20,20 @@ use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
 
 use crate::context::options::ContextOptions;
+use crate::device::open_library::OpenLibrary;
+use crate::device::places::{PERMANENT, PLACES, Places, TeamChunk};
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
 use crate::stream::gpu_streams::GpuStreams;
-use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
 
 /// The text of `oxshmem.cuh`, to be given to a compiler at run time: it has no includes of its own.
 pub const DEVICE_HEADER: &str = HEADER;
 
-/// The bytes of a member's place in the scratch memory of the world's team, and of others.
-const PLACES: [usize; 2] = [4096, 256];
-/// The teams that always are: the world, and that of the PEs that share memory.
-const PERMANENT: usize = 2;
-
 /// The value of the stop word after a wait of a kernel that took longer than it may.
 const STOP_DEADLINE: u32 = 3;
-
-/// The places of the device library's memory in each PE's GPU heap: the same on all PEs.
-#[derive(Clone, Copy, Debug)]
-struct Places {
-    block: Sym<u8>,
-    pes: usize,
-    teams: usize,
-}
-
-impl Places {
-    /// The ring's description, and its counter of tickets.
-    const RING: usize = 64;
-    const HEAD: usize = 192;
-    /// The inbox's description, and its counter of claims.
-    const INBOX: usize = 256;
-    const CLAIMED: usize = 320;
-    /// The table of each PE's heap.
-    const PEERS: usize = 384;
-
-    /// The bytes before the scratch memory, and of all.
-    fn bytes(pes: usize, teams: usize) -> (usize, usize) {
-        let per_team = size_of::<u64>()
-            + size_of::<DeviceTeam>()
-            + pes * (size_of::<u64>() + size_of::<u32>());
-        let before = Self::PEERS + pes * size_of::<u64>() + teams * per_team;
-        let before = before.next_multiple_of(64);
-        let [of_world, of_others] = PLACES.map(|place| 2 * pes * place);
-        (before, before + of_world + (teams - 1) * of_others)
-    }
-
-    fn start(&self) -> usize {
-        self.block.offset() as usize
-    }
-
-    fn pointer(&self, team: usize) -> usize {
-        self.start() + Self::PEERS + self.pes * size_of::<u64>() + team * size_of::<u64>()
-    }
-
-    fn team(&self, team: usize) -> usize {
-        self.pointer(self.teams) + team * size_of::<DeviceTeam>()
-    }
-
-    fn words(&self, team: usize) -> usize {
-        self.team(self.teams) + team * self.pes * size_of::<u64>()
-    }
-
-    fn members(&self, team: usize) -> usize {
-        self.words(self.teams) + team * self.pes * size_of::<u32>()
-    }
-
-    /// The team's scratch memory, and the bytes of a place in it.
-    fn scratch(&self, team: usize) -> (usize, usize) {
-        let (before, _) = Self::bytes(self.pes, self.teams);
-        let first = self.start() + before;
-        let [of_world, of_others] = PLACES;
-        match team.checked_sub(1) {
-            None => (first, of_world),
-            Some(others) => (
-                first + 2 * self.pes * (of_world + others * of_others),
-                of_others,
-            ),
-        }
-    }
-}
 
 /// The device library of a world, by which its kernels call oxshmem.
 ///
@@ -110,12 +45,19 @@ impl Places {
 pub struct DeviceLibrary<'w> {
     world: &'w World,
     streams: &'w GpuStreams,
-    /// The server of requests, unless every PE is mapped.
-    server: Option<&'w RingServer>,
-    places: Places,
-    /// The address of this PE's GPU heap.
-    heap: u64,
+    open: &'w OpenLibrary,
     state: State,
+}
+
+impl<'w> DeviceLibrary<'w> {
+    fn of(world: &'w World, streams: &'w GpuStreams, open: &'w OpenLibrary) -> Self {
+        DeviceLibrary {
+            world,
+            streams,
+            open,
+            state: open.state,
+        }
+    }
 }
 
 impl fmt::Debug for DeviceLibrary<'_> {
@@ -138,15 +80,56 @@ impl World {
     pub fn device_library(&self) -> Result<DeviceLibrary<'_>> {
         const CALL: &str = "device_library";
         let streams = self.gpu_streams(CALL)?;
-        if self.inner.ring_server.get().is_some() {
+        if self.inner.device.get().is_some() {
             return Err(Error::Argument {
                 call: CALL,
                 what: "this world's device library is open already; open it once, and prepare all modules with it".into(),
             });
         }
-        let (pes, teams) = (self.n_pes(), PERMANENT + self.pe.config.teams);
-        let (_, bytes) = Places::bytes(pes, teams);
-        let block = self.allocate_own_on(MemoryKind::Cuda, CALL, bytes)?;
+        let open = self.open_device_library(CALL, streams)?;
+        let library = DeviceLibrary::of(self, streams, self.inner.device.get_or_init(|| open));
+        if let Some(quiet) = library
+            .open
+            .server
+            .as_ref()
+            .and_then(RingServer::quiet_handle)
+        {
+            // The cell is empty: a library is opened once.
+            let _ = streams.ring_quiet.set(quiet);
+        }
+        let places = library.open.places;
+        let address = library.own(places.start() + Places::INBOX);
+        let inbox = GpuInbox::new(&streams.gpu.context, address)
+            .map_err(|why| Error::Gpu { call: CALL, why })?;
+        library.fill(CALL)?;
+        library.open_teams(CALL)?;
+        let described = inbox.for_kernels(library.own(places.start() + Places::CLAIMED));
+        library.write(CALL, address, bytes_of(&described))?;
+        streams.gpu.open_inbox(inbox);
+        self.barrier_all()?;
+        Ok(library)
+    }
+
+    /// [`bindings::device_library`](crate::bindings::device_library).
+    pub(crate) fn device_library_again(&self) -> Result<DeviceLibrary<'_>> {
+        match self.inner.device.get() {
+            Some(open) => Ok(DeviceLibrary::of(
+                self,
+                self.gpu_streams("device_library")?,
+                open,
+            )),
+            None => self.device_library(),
+        }
+    }
+
+    /// Allocates its memory, and starts the thread that serves kernels, if one is needed. Collective.
+    fn open_device_library(&self, call: &'static str, streams: &GpuStreams) -> Result<OpenLibrary> {
+        let (pes, teams) = (
+            self.n_pes(),
+            PERMANENT + self.pe.sync_area.pool.budget().slots(),
+        );
+        let bytes = Places::bytes(pes, teams);
+        let block = self.allocate_own_on(MemoryKind::Cuda, call, bytes)?;
         let places = Places { block, pes, teams };
         let heap = self.worker.local_address(block.into()) as u64 - block.offset();
         // A GPU reaches its own memory, whatever the routes are.
@@ -162,30 +145,17 @@ impl World {
             true => None,
             false => Some(RingServer::start(served)?),
         };
-        let mut library = DeviceLibrary {
-            world: self,
-            streams,
-            server: self.inner.ring_server.get_or_init(|| server).as_ref(),
-            places,
-            heap,
-            state: self.device_state(streams, places, heap),
-        };
-        if let Some(server) = library.server {
-            if let Some(quiet) = server.quiet_handle() {
-                // The cell is empty: a library is opened once.
-                let _ = streams.ring_quiet.set(quiet);
-            }
-            library.state.ring = library.own(places.start() + Places::RING).as_raw();
+        let mut state = self.device_state(streams, places, heap);
+        if server.is_some() {
+            state.ring = heap + (places.start() + Places::RING) as u64;
         }
-        let address = library.own(places.start() + Places::INBOX);
-        let inbox = GpuInbox::new(&streams.gpu.context, address)
-            .map_err(|why| Error::Gpu { call: CALL, why })?;
-        library.fill(CALL)?;
-        let described = inbox.for_kernels(library.own(places.start() + Places::CLAIMED));
-        library.write(CALL, address, bytes_of(&described))?;
-        streams.gpu.open_inbox(inbox);
-        self.barrier_all()?;
-        Ok(library)
+        Ok(OpenLibrary {
+            server,
+            places,
+            chunks: RefCell::default(),
+            heap,
+            state,
+        })
     }
 
     fn device_state(&self, streams: &GpuStreams, places: Places, heap: u64) -> State {
@@ -216,7 +186,7 @@ impl World {
 impl DeviceLibrary<'_> {
     /// The address of a byte of this PE's GPU heap.
     fn own(&self, offset: usize) -> DevicePtr {
-        DevicePtr::from_raw(self.heap).add(offset)
+        DevicePtr::from_raw(self.open.heap).add(offset)
     }
 
     /// Writes a few bytes of GPU memory: of the library's own, or of a module's variable that is as long.
@@ -231,48 +201,112 @@ impl DeviceLibrary<'_> {
         self.write(call, self.own(offset), bytes)
     }
 
-    /// Zeroes this PE's part, and writes the permanent teams. The caller ensures that all PEs have done so before any goes on.
+    /// Zeroes this PE's part, and writes what there is once. The caller ensures that all PEs have done so before any goes on.
     fn fill(&self, call: &'static str) -> Result<()> {
-        let places = &self.places;
-        let (before, _) = Places::bytes(places.pes, places.teams);
-        self.write_own(call, places.start(), &vec![0; before])?;
+        let places = &self.open.places;
+        let zeros = vec![0; Places::bytes(places.pes, places.teams)];
+        self.write_own(call, places.start(), &zeros)?;
         let shared = Shared {
             teams: places.teams as u32,
             turn: 0,
         };
         self.write_own(call, places.start(), bytes_of(&shared))?;
-        if let Some(server) = self.server {
-            let ring = server.ring(self.own(places.start() + Places::HEAD));
+        if let Some(server) = &self.open.server {
+            let counter = |at| self.own(places.start() + at);
+            let ring = server.ring(counter(Places::HEAD), counter(Places::CREDIT));
             self.write_own(call, places.start() + Places::RING, bytes_of(&ring))?;
         }
         let heap_of = |pe| match self.streams.address(pe, 0) {
-            _ if pe == self.world.my_pe() => self.heap,
+            _ if pe == self.world.my_pe() => self.open.heap,
             mapped => mapped.map_or(0, DevicePtr::as_raw),
         };
         let peers: Vec<u64> = (0..places.pes).map(heap_of).collect();
-        self.write_own(call, places.start() + Places::PEERS, cast_slice(&peers))?;
+        self.write_own(call, places.start() + Places::PEERS, cast_slice(&peers))
+    }
+
+    /// Room for the permanent teams, and for some others. Collective.
+    fn open_teams(&self, call: &'static str) -> Result<()> {
+        let Places { pes, teams, .. } = self.open.places;
+        let [of_world, of_others] = PLACES;
+        self.add_chunk(call, 1, of_world)?;
+        let others = PERMANENT - 1 + TeamChunk::first_teams(pes, teams - PERMANENT);
+        self.add_chunk(call, others, of_others)?;
         self.write_team(call, 0, &self.world.team().state().members)?;
         self.write_team(call, 1, &self.world.shared_team().state().members)
     }
 
+    /// Room for the next teams by their numbers. Collective.
+    fn add_chunk(&self, call: &'static str, count: usize, place: usize) -> Result<()> {
+        let pes = self.open.places.pes;
+        let bytes = count.saturating_mul(TeamChunk::bytes_of_team(pes, place));
+        let block = self.world.allocate_own_on(MemoryKind::Cuda, call, bytes)?;
+        let first = self.open.room();
+        let chunk = TeamChunk {
+            block,
+            pes,
+            first,
+            count,
+            place,
+        };
+        self.open.chunks.borrow_mut().push(chunk);
+        Ok(())
+    }
+
+    /// Makes room for so many teams in kernels, besides the world's and the shared one. Collective over all PEs.
+    ///
+    /// At first there is room for 16, and for as many as fit into 1 MiB: in jobs of up to 7 PEs for 256, the default of
+    /// `OXSHMEM_TEAMS`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] for more than `OXSHMEM_TEAMS` allows, [`Error::OutOfMemory`] without that much GPU memory.
+    #[doc(alias = "shmemx_cuda_reserve_teams")]
+    pub fn reserve_teams(&self, teams: usize) -> Result<()> {
+        const CALL: &str = "DeviceLibrary::reserve_teams";
+        let (wanted, most) = (teams.saturating_add(PERMANENT), self.open.places.teams);
+        if wanted > most {
+            return Err(Error::Argument {
+                call: CALL,
+                what: format!(
+                    "a PE may be in {} teams at most, not {teams}; set OXSHMEM_TEAMS higher",
+                    most - PERMANENT
+                ),
+            });
+        }
+        let [_, place] = PLACES;
+        match wanted.saturating_sub(self.open.room()) {
+            0 => Ok(()),
+            more => self.add_chunk(CALL, more, place),
+        }
+    }
+
     fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
-        let places = &self.places;
+        let Some(at) = self.open.place_of(number) else {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "kernels have room for {} teams; call reserve_teams for more, on all PEs (in C: shmemx_cuda_reserve_teams)",
+                    self.open.room() - PERMANENT
+                ),
+            });
+        };
         let own = |offset| self.own(offset).as_raw();
+        let zeros = vec![0_u8; self.open.places.pes * size_of::<u64>()];
+        self.write_own(call, at.words, &zeros)?;
         let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
-        self.write_own(call, places.members(number), cast_slice(&pes))?;
-        let (scratch, place) = places.scratch(number);
+        self.write_own(call, at.members, cast_slice(&pes))?;
         let team = DeviceTeam {
             n: pes.len() as u32,
             me: members.me() as u32,
-            members: own(places.members(number)),
-            words: own(places.words(number)),
-            scratch: own(scratch),
-            place: place as u64,
+            members: own(at.members),
+            words: own(at.words),
+            scratch: own(at.scratch),
+            place: at.place as u64,
             ..DeviceTeam::zeroed()
         };
-        self.write_own(call, places.team(number), bytes_of(&team))?;
-        let address = own(places.team(number));
-        self.write_own(call, places.pointer(number), bytes_of(&address))
+        self.write_own(call, at.team, bytes_of(&team))?;
+        let address = own(at.team);
+        self.write_own(call, self.open.places.pointer(number), bytes_of(&address))
     }
 
     /// Gives the kernels of a module their PE, their peers and their teams. Before any of them is launched; not while
@@ -281,39 +315,67 @@ impl DeviceLibrary<'_> {
     /// # Errors
     ///
     /// [`Error::Gpu`] where the module has no variable `oxshmem_state`, or one of another version's header.
-    #[doc(alias = "nvshmemx_cumodule_init")]
+    #[doc(alias("nvshmemx_cumodule_init", "shmemx_cuda_init"))]
     pub fn prepare(&self, module: &Module) -> Result<()> {
         const CALL: &str = "DeviceLibrary::prepare";
         let (state, bytes) = module.global(STATE).map_err(|error| Error::Gpu {
             call: CALL,
             why: format!("{error}; do its kernels include oxshmem.cuh?"),
         })?;
-        let mut abi = 0_u32;
-        // Every version's state begins with it.
-        if bytes >= size_of_val(&abi) {
-            let mut engine = self.streams.gpu.engine();
-            // SAFETY: both ends have as many bytes, and nothing writes the module's variable now.
-            let read = unsafe { engine.read((&raw mut abi).cast(), state, size_of_val(&abi)) };
-            read.map_err(|why| Error::Gpu { call: CALL, why })?;
+        if bytes != size_of::<State>() {
+            let word = match bytes {
+                0..4 => 0,
+                // SAFETY: every version's state begins with its word.
+                _ => unsafe { self.version_word(CALL, state) }?,
+            };
+            return Err(other_version(CALL, bytes, word >> 16));
         }
-        if (bytes, abi) != (size_of::<State>(), State::ABI_WORD) {
-            return Err(Error::Gpu {
-                call: CALL,
-                why: format!(
-                    "the module's state has {bytes} bytes and version {}, this library's {} and {}: it was compiled with the \
-                     oxshmem.cuh of another version; compile it with this one's",
-                    abi >> 16,
-                    size_of::<State>(),
-                    State::ABI_WORD >> 16
-                ),
-            });
-        }
+        // SAFETY: the variable is as long as a state, and the caller launches none of the module's kernels yet.
+        unsafe { self.prepare_state(CALL, state) }
+    }
+
+    /// Gives the kernels of a loaded image their PE, their peers and their teams, as [`prepare`](Self::prepare) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] where the image was compiled with another version's header.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of the image's `oxshmem_state` on this PE's GPU, whose first word is the version and size of its
+    /// header, and none of the image's kernels runs.
+    pub(crate) unsafe fn prepare_state(&self, call: &'static str, state: DevicePtr) -> Result<()> {
+        // SAFETY: the caller's state begins with its version.
+        check_version(call, unsafe { self.version_word(call, state) }?)?;
         self.streams.note_used();
-        self.write(CALL, state, bytes_of(&self.state))
+        self.write(call, state, bytes_of(&self.state))
+    }
+
+    /// The version and the size that an image's state names.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of an image's state with at least 4 bytes, and nothing writes it now.
+    unsafe fn version_word(&self, call: &'static str, state: DevicePtr) -> Result<u32> {
+        let mut word = 0_u32;
+        // SAFETY: the caller's.
+        let read = unsafe {
+            self.streams
+                .gpu
+                .engine()
+                .read((&raw mut word).cast(), state, size_of_val(&word))
+        };
+        read.map_err(|why| Error::Gpu { call, why })?;
+        Ok(word)
     }
 
     /// Makes a team known to kernels, and gives its number there, the same on all members. Collective over the team. It must not
     /// be used in kernels once it is destroyed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] on all members if there is no room for more teams: see [`reserve_teams`](Self::reserve_teams).
+    #[doc(alias = "shmemx_cuda_team")]
     pub fn add_team(&self, team: &Team<'_>) -> Result<i32> {
         const CALL: &str = "DeviceLibrary::add_team";
         let state = team.state();
@@ -322,10 +384,7 @@ impl DeviceLibrary<'_> {
             // The permanent ones are known.
             None => return Ok(i32::from(state.members.len() != self.world.n_pes())),
         };
-        let zeros = vec![0_u8; self.places.pes * size_of::<u64>()];
-        let written = self
-            .write_own(CALL, self.places.words(number), &zeros)
-            .and_then(|()| self.write_team(CALL, number, &state.members));
+        let written = self.write_team(CALL, number, &state.members);
         let met = team.barrier();
         written.and(met)?;
         Ok(number as i32)
@@ -334,6 +393,7 @@ impl DeviceLibrary<'_> {
     /// The error of a kernel: its first bad call, if it was compiled with `OXSHMEM_CHECK`, or a wait that took
     /// longer than the state's deadline. All waits of kernels have ended then, until
     /// [`resume`](Self::resume). Call it after the stream's synchronization.
+    #[doc(alias = "shmemx_cuda_check")]
     pub fn check(&self) -> Result<()> {
         const CALL: &str = "DeviceLibrary::check";
         if let Some(bad) = self.bad_call() {
@@ -342,7 +402,7 @@ impl DeviceLibrary<'_> {
                 why: bad.to_string(),
             });
         }
-        if let Some(why) = self.server.and_then(RingServer::failure) {
+        if let Some(why) = self.open.server.as_ref().and_then(RingServer::failure) {
             return Err(Error::Gpu { call: CALL, why });
         }
         match self.streams.stop_word.value() {
@@ -373,5 +433,26 @@ impl DeviceLibrary<'_> {
     pub fn resume(&self) {
         self.streams.stop_word.forget_bad_call();
         self.world.resume_streams(self.streams);
+    }
+}
+
+/// Refuses another version's first word of a state.
+pub(crate) fn check_version(call: &'static str, abi: u32) -> Result<()> {
+    match abi {
+        State::ABI_WORD => Ok(()),
+        other => Err(other_version(call, (other & 0xffff) as usize, other >> 16)),
+    }
+}
+
+/// The refusal of an image whose state has `bytes` bytes and another version.
+fn other_version(call: &'static str, bytes: usize, version: u32) -> Error {
+    Error::Gpu {
+        call,
+        why: format!(
+            "the module's state has {bytes} bytes and version {version}, this library's {} and {}: it was compiled with the \
+             oxshmem.cuh of another version; compile it with this one's",
+            size_of::<State>(),
+            State::ABI_WORD >> 16
+        ),
     }
 }

@@ -22,7 +22,7 @@ impl World {
     /// The host cannot load or store GPU memory (M4): puts, gets and atomics on it go by a
     /// transport's operations, also towards this PE itself, and so do collective calls; calls that would
     /// have to load it (waits, `realloc`) give [`Error::GpuMemory`](crate::Error::GpuMemory).
-    #[doc(alias = "nvshmem_malloc")]
+    #[doc(alias("nvshmem_malloc", "shmemx_cuda_malloc"))]
     #[track_caller]
     pub fn alloc_on<T: Pod>(&self, kind: MemoryKind, len: usize) -> Result<Sym<T>> {
         placed(|| self.allocate_on(kind, "alloc_on", len))

@@ -59,6 +59,7 @@ const ONE_LAUNCH: usize = 4096;
 
 impl World {
     /// The context of this PE's GPU; none if it has no CUDA heap.
+    #[doc(alias = "shmemx_cuda_device")]
     #[must_use]
     pub fn gpu_context(&self) -> Option<&Context> {
         self.pe

@@ -17,7 +17,7 @@ use oxshmem_transport::MemoryKind;
 use crate::config::MemoryModel;
 use crate::context::Context;
 #[cfg(feature = "cuda")]
-use crate::device::ring_server::RingServer;
+use crate::device::open_library::OpenLibrary;
 use crate::error::{Error, Result};
 use crate::goodbye;
 use crate::heap::Growth;
@@ -63,9 +63,9 @@ pub(crate) struct Inner {
     linger: bool,
     /// Whether signals of the last arrival could not be sent.
     stranded: Cell<bool>,
-    /// The thread that serves kernels, where there has to be one, once the device library is open.
+    /// The device library, once it is open.
     #[cfg(feature = "cuda")]
-    pub ring_server: OnceCell<Option<RingServer>>,
+    pub device: OnceCell<OpenLibrary>,
 }
 
 impl fmt::Debug for World {
@@ -85,7 +85,7 @@ impl Inner {
             nic_atomics,
             hinted: Arc::default(),
             #[cfg(feature = "cuda")]
-            ring_server: OnceCell::new(),
+            device: OnceCell::new(),
             linger,
             stranded: Cell::new(false),
         }
@@ -308,7 +308,7 @@ impl Drop for World {
         }
         // Its context uses the domains.
         #[cfg(feature = "cuda")]
-        drop(self.inner.ring_server.take());
+        drop(self.inner.device.take());
         for opened in &self.worker.engine.rails {
             opened.domain.shutdown();
         }

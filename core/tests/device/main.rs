@@ -166,6 +166,14 @@ fn every_call_that_the_readme_names_has_a_kernel() {
 }
 
 #[test]
+fn m7_room_for_more_teams_is_made_when_it_is_asked_for() {
+    let Some(job) = job(2, "many-teams") else {
+        return;
+    };
+    end_well(job.with("OXSHMEM_TEAMS", "1000").start());
+}
+
+#[test]
 fn g6_waits_of_kernels_end_when_a_pe_is_lost() {
     let Some(job) = job(3, "lost") else { return };
     let mut pes = job.start();

@@ -38,6 +38,7 @@ fn pe() {
             "collectives" => collectives(&kernels),
             "sequence" => sequence(&kernels),
             "teams" => teams(&kernels),
+            "many-teams" => many_teams(&kernels),
             "queries" => queries(&kernels),
             "bad" => bad(&kernels),
             "deadline" => deadline(kernels),
@@ -563,6 +564,26 @@ fn teams(kernels: &Kernels<'_>) -> Result<()> {
             odds.destroy()?;
         }
         world.barrier_all()?;
+    }
+    Ok(())
+}
+
+/// More teams than have room at first, of two PEs.
+fn many_teams(kernels: &Kernels<'_>) -> Result<()> {
+    let (world, library) = (kernels.world, &kernels.library);
+    let split = |_| Ok(world.team().split_strided(0, 1, 2)?.unwrap());
+    let teams: Vec<_> = (0..930).map(split).collect::<Result<_>>()?;
+    let first = library.add_team(&teams[0])?;
+    let told = library.add_team(&teams[929]).unwrap_err().to_string();
+    assert!(told.contains("reserve_teams"), "{told}");
+    let told = library.reserve_teams(1001).unwrap_err().to_string();
+    assert!(told.contains("OXSHMEM_TEAMS"), "{told}");
+    library.reserve_teams(1000)?;
+    library.reserve_teams(10)?;
+    let last = library.add_team(&teams[929])?;
+    assert!(last > first + 900, "{first} {last}");
+    for number in [first, last, 0] {
+        all_calls(kernels, number, &[0, 1], &[1, 33])?;
     }
     Ok(())
 }

@@ -115,7 +115,9 @@ pub fn version_script() -> String {
             let _ = writeln!(script, "    {twin};");
         }
     }
-    // The variable that inlined calls read.
-    script.push_str("    oxshmem_inline;\n};\n");
+    // The variable that inlined calls read, and the calls of images with kernels.
+    script.push_str(
+        "    oxshmem_inline;\n    oxshmem_register_image;\n    oxshmem_unregister_image;\n};\n",
+    );
     script
 }

@@ -60,6 +60,18 @@ IS_OLD(int, _num_pes, void)
 /* oxshmem's own. */
 IS_OLD(double, shmemx_wtime, void)
 IS_OLD(double, pshmemx_wtime, void)
+IS_OLD(int, shmemx_cuda_init, void)
+IS_OLD(int, pshmemx_cuda_init, void)
+IS_OLD(int, shmemx_cuda_device, void)
+IS_OLD(int, pshmemx_cuda_device, void)
+IS_OLD(int, shmemx_cuda_check, void)
+IS_OLD(int, pshmemx_cuda_check, void)
+IS_OLD(void *, shmemx_cuda_malloc, size_t)
+IS_OLD(void *, pshmemx_cuda_malloc, size_t)
+IS_OLD(int, shmemx_cuda_reserve_teams, int)
+IS_OLD(int, pshmemx_cuda_reserve_teams, int)
+IS_OLD(int, shmemx_cuda_team, shmem_team_t)
+IS_OLD(int, pshmemx_cuda_team, shmem_team_t)
 
 /* 3.3 Memory. */
 IS(void *, malloc, size_t)

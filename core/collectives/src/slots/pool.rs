@@ -49,7 +49,8 @@ impl SlotBudget {
         self.slots() * Layout::packed(shape).bytes()
     }
 
-    pub(crate) fn slots(self) -> usize {
+    /// The number of all.
+    pub fn slots(self) -> usize {
         self.split + self.kept + self.passing
     }
 

@@ -4,6 +4,8 @@
 #define OXSHMEM_CUDA_RUNTIME_H
 
 #if defined(__CUDA__) && defined(OXSHMEM_EMULATION)
+// The C++ library's own settings, which declare std::terminate, are the host's alone, as <exception> is.
+#include <cstddef>
 // The C library's functions are the device's, too: both run on the CPU. Containers and algorithms stay
 // the host's: of them device code has the functions that are constexpr.
 #pragma clang force_cuda_host_device begin
@@ -37,9 +39,10 @@
 extern "C" unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block,
                                                 size_t shared = 0, struct CUstream_st* stream = 0);
 #include_next <cuda_runtime.h>
-// Host and device would have a variable each.
+// Host and device would have a variable each; and clusters of blocks there are none.
 #undef __managed__
-#pragma GCC poison __managed__
+#undef __cluster_dims__
+#pragma GCC poison __managed__ __cluster_dims__
 // A keyword of clang for CUDA, and a word of attributes in the C++ library.
 #undef __noinline__
 #include "emulation/builtins.h"

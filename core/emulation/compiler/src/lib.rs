@@ -5,10 +5,13 @@
 //! code for GPUs would stand. Between the two steps of each half a few passes over LLVM's text change
 //! what CPUs lack: `ir`.
 
+mod dependencies;
 mod error;
 mod ir;
+mod library_files;
 mod link;
 mod options;
+mod oxshmem;
 mod toolchain;
 mod translate;
 
@@ -59,7 +62,7 @@ pub fn cc(words: &[OsString]) -> Result<(), Failure> {
     }
     let out = options.output.clone();
     match options.goal {
-        Goal::Object | Goal::Preprocess => Ok(()),
+        Goal::Object | Goal::Preprocess(_) => Ok(()),
         Goal::DeviceLink => {
             let out = out.unwrap_or_else(|| PathBuf::from("a_dlink.o"));
             link::device(&tools, &options, &objects, work.path(), &out).map(|_| ())

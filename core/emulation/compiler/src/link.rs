@@ -8,15 +8,19 @@ use std::process::Command;
 use crate::error::Failure;
 use crate::ir::host;
 use crate::options::Options;
+use crate::oxshmem;
 use crate::toolchain::{self, Toolchain, run};
 
 /// The source of the object that carries an image of several files.
 const CARRIER: &str = r#"
 __asm__(".section .rodata\n.balign 16\noxshmem_image:\n.incbin \"IMAGE\"\n.previous\n");
 extern const char oxshmem_image[];
-extern void __oxshmemRegisterImage(const void *image);
+extern void **__oxshmemRegisterImage(const void *image);
+extern void __cudaUnregisterFatBinary(void **image);
+static void **handle;
 /* Before the files' own: they register their kernels with the image that was announced last. */
-__attribute__((constructor(101))) static void announce(void) { __oxshmemRegisterImage(oxshmem_image); }
+__attribute__((constructor(101))) static void announce(void) { handle = __oxshmemRegisterImage(oxshmem_image); }
+__attribute__((destructor(101))) static void withdraw(void) { __cudaUnregisterFatBinary(handle); }
 __attribute__((section(".oxshmem_linked"), used)) static const char linked[] = "linked";
 "#;
 /// The section that says that an object carries the image of the others.
@@ -180,6 +184,26 @@ pub(crate) fn device(
     Ok(true)
 }
 
+/// The object by which a program names the host build of oxshmem's kernels.
+fn announcement(tools: &Toolchain, work: &Path) -> Result<PathBuf, Failure> {
+    let text = oxshmem::announcement(&oxshmem::kernels(tools)?);
+    let (source, object) = (work.join("kernels.c"), work.join("kernels.o"));
+    fs::write(&source, text).map_err(|error| Failure::file(&source, &error))?;
+    let mut command = Command::new(&tools.clang);
+    run(command
+        .args(["-fPIC", "-O1", "-c", "-o"])
+        .arg(&object)
+        .arg(&source))?;
+    Ok(object)
+}
+
+/// Has a program look for its libraries in a folder.
+fn rpath(command: &mut Command, folder: &Path) {
+    let mut word = OsString::from("-Wl,-rpath,");
+    word.push(folder);
+    command.arg(word);
+}
+
 /// Links a program, or a shared library.
 pub(crate) fn program(
     tools: &Toolchain,
@@ -204,21 +228,31 @@ pub(crate) fn program(
     if options.shared {
         command.arg("-shared");
     }
+    command
+        .arg("-Wno-unused-command-line-argument")
+        .args(&options.host);
     command.arg("-o").arg(out).args(objects);
     if carries {
         command.arg(&carrier);
     }
+    if oxshmem::is_called(objects) {
+        command.arg(announcement(tools, work)?);
+    }
     command.args(&options.link);
-    let mut rpath = |folder: &Path| {
-        let mut word = OsString::from("-Wl,-rpath,");
-        word.push(folder);
-        command.arg(word);
-    };
-    rpath(&runtime);
+    rpath(&mut command, &runtime);
     if options.driver {
-        let folder = toolchain::driver_folder(&runtime)?;
-        rpath(&folder);
-        command.arg(runtime.join("libsoftcuda.so"));
+        let driver = runtime.join("libsoftcuda.so");
+        rpath(
+            &mut command,
+            &toolchain::linked_folder(&driver, "libcuda.so.1")?,
+        );
+        command.arg(driver);
+    }
+    // Programs that make none of its calls do not need it.
+    if let Some((library, folder)) = oxshmem::library(&runtime)? {
+        rpath(&mut command, &folder);
+        command.args(["-Wl,--push-state,--as-needed"]);
+        command.arg(library).arg("-Wl,--pop-state");
     }
     command
         .arg(runtime.join("libsoftcudart.so"))

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use crate::dependencies::Dependencies;
 use crate::error::Failure;
 
 /// The kind of an input.
@@ -33,8 +34,8 @@ pub(crate) enum Goal {
     Program,
     /// `-c`, `-dc`.
     Object,
-    /// `-E`.
-    Preprocess,
+    /// `-E`, and the lists of headers, `-M` and `-MM`.
+    Preprocess(&'static str),
     /// `-dlink`.
     DeviceLink,
     /// `-lib`.
@@ -57,8 +58,12 @@ pub(crate) struct Options {
     pub(crate) inputs: Vec<Input>,
     /// Words for both halves of a file: `-I`, `-D`, `-U`, `-include`, warnings.
     pub(crate) common: Vec<OsString>,
-    /// Words for the host half alone: `-Xcompiler`, `-MD` and its kin.
+    /// Words for the host half alone, and for the linking of a program: `-Xcompiler`.
     pub(crate) host: Vec<OsString>,
+    /// The list of headers that is written beside an object.
+    pub(crate) dependencies: Dependencies,
+    /// The folder for objects that have no name (`-odir`).
+    pub(crate) folder: Option<PathBuf>,
     /// Words for the linker: `-L`, `-l`, `-Xlinker`.
     pub(crate) link: Vec<OsString>,
     /// Whether a program that calls the driver is linked (`-lcuda`).
@@ -73,9 +78,19 @@ impl Options {
             ),
             Some(path) => Ok(path.clone()),
             None => {
-                Ok(PathBuf::from(input.path.file_name().unwrap_or_default()).with_extension("o"))
+                let name = Path::new(input.path.file_name().unwrap_or_default());
+                let folder = self.folder.clone().unwrap_or_default();
+                Ok(folder.join(name.with_extension("o")))
             }
         }
+    }
+
+    /// The words for the list of a source's headers.
+    pub(crate) fn dependency_words(&self, input: &Input, object: &Path) -> Vec<OsString> {
+        let is_object = self.goal == Goal::Object;
+        let out = self.output.as_deref();
+        self.dependencies
+            .words_of(&input.path, is_object.then_some(object), out)
     }
 
     /// Understands the words of a command line.
@@ -97,6 +112,8 @@ impl Options {
                 inputs: Vec::new(),
                 common: Vec::new(),
                 host: Vec::new(),
+                dependencies: Dependencies::default(),
+                folder: None,
                 link: Vec::new(),
                 driver: false,
             },
@@ -142,7 +159,6 @@ const IGNORED_WITH_VALUE: &[&str] = &[
     "--fmad",
     "-split-compile",
     "--split-compile",
-    "-odir",
     "-Xfatbin",
     "-dopt",
     "--dopt",
@@ -282,7 +298,11 @@ impl Parser<'_> {
                 options.relocatable = true;
             }
             "-dw" | "--device-w" => options.goal = Goal::Object,
-            "-E" | "--preprocess" => options.goal = Goal::Preprocess,
+            "-E" | "--preprocess" => options.goal = Goal::Preprocess("-E"),
+            "-M" | "--generate-dependencies" => options.goal = Goal::Preprocess("-M"),
+            "-MM" | "--generate-nonsystem-dependencies" => {
+                options.goal = Goal::Preprocess("-MM");
+            }
             "-dlink" | "--device-link" => options.goal = Goal::DeviceLink,
             "-lib" | "--lib" => options.goal = Goal::Archive,
             "-shared" | "--shared" => options.shared = true,
@@ -396,20 +416,42 @@ impl Parser<'_> {
         for name in ["-Xcompiler", "--compiler-options"] {
             if word.starts_with(name) {
                 let value = self.value(word, name)?;
-                for piece in value.split(',').flat_map(str::split_whitespace) {
-                    match piece.strip_prefix("-Wl,") {
-                        Some(_) => self.options.link.push(piece.into()),
-                        None => self.options.host.push(piece.into()),
-                    }
-                }
+                // Its commas are the linker's, and none between options.
+                let (before, linker) = match value.find("-Wl,") {
+                    Some(at) => value.split_at(at),
+                    None => (&*value, ""),
+                };
+                let pieces = before.split(',').flat_map(str::split_whitespace);
+                self.options.host.extend(pieces.map(OsString::from));
+                let pieces = linker.split_whitespace();
+                self.options.link.extend(pieces.map(OsString::from));
                 return Ok(true);
             }
         }
-        if ["-MD", "-MMD", "-MP"].contains(&word) {
-            self.options.host.push(word.into());
-        } else if ["-MF", "-MT", "-MQ"].contains(&word) {
+        let list = &mut self.options.dependencies;
+        if let Some(wanted) = ["-MD", "-MMD"].into_iter().find(|name| *name == word) {
+            list.wanted = Some(wanted);
+        } else if word == "--generate-dependencies-with-compile" {
+            list.wanted = Some("-MD");
+        } else if ["-MP", "--generate-dependency-targets"].contains(&word) {
+            list.words.push("-MP".into());
+        } else if ["-MF", "--dependency-output"].contains(&word) {
+            let file = self.value(word, word)?;
+            self.options.dependencies.file = Some(file.into());
+        } else if ["-MT", "-MQ", "--dependency-target-name"].contains(&word) {
+            let name = if word == "-MQ" { "-MQ" } else { "-MT" };
             let value = self.value(word, word)?;
-            self.options.host.extend([word.into(), value.into()]);
+            let words = [name.into(), value.into()];
+            self.options.dependencies.words.extend(words);
+        } else if word.starts_with("-odir") || word.starts_with("--output-directory") {
+            let name = if word.starts_with("--") {
+                "--output-directory"
+            } else {
+                "-odir"
+            };
+            self.options.folder = Some(self.value(word, name)?.into());
+        } else if word == "-Werror" || word.starts_with("-Werror=") || word == "--Werror" {
+            self.warnings_are_errors(word);
         } else if word.starts_with("-W") && !word.starts_with("-Wl,") {
             // Warnings are clang's: those that it does not know it ignores.
             self.options
@@ -421,6 +463,36 @@ impl Parser<'_> {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// `-Werror` of clang, or of nvcc, where kinds of warnings follow.
+    fn warnings_are_errors(&mut self, word: &str) {
+        const KINDS: &[&str] = &[
+            "all-warnings",
+            "cross-execution-space-call",
+            "default-stream-launch",
+            "deprecated-declarations",
+            "ext-lambda-captures-this",
+            "missing-launch-bounds",
+            "reorder",
+        ];
+        let is_kind = |word: &str| word.split(',').all(|kind| KINDS.contains(&kind));
+        let kinds = match word.split_once('=') {
+            Some((_, kinds)) => is_kind(kinds).then(|| kinds.to_owned()),
+            None => {
+                let next = self.words.get(self.at).map(|next| next.to_string_lossy());
+                let next = next.filter(|next| is_kind(next)).map(String::from);
+                self.at += usize::from(next.is_some());
+                next
+            }
+        };
+        // The other kinds are warnings of nvcc's own.
+        let meaning = match kinds.as_deref() {
+            Some(kinds) if !kinds.contains("all-warnings") => return,
+            Some(_) => "-Werror",
+            None => word,
+        };
+        self.options.common.push(meaning.into());
     }
 
     fn for_linker(&mut self, word: &str) -> Result<bool, Failure> {
@@ -502,6 +574,28 @@ mod tests {
         assert_eq!(options.host, ["-Wall", "-fPIC"]);
         assert_eq!(options.link, ["-lm", "-L/x"]);
         assert_eq!(options.output.as_deref(), Some(Path::new("prog")));
+    }
+
+    #[test]
+    fn objects_without_a_name_lie_in_the_named_folder() {
+        let options = parse("-MD -c d/a.cu -odir out").unwrap();
+        let input = &options.inputs[0];
+        let object = options.object_of(input).unwrap();
+        assert_eq!(object, Path::new("out/a.o"));
+        let words = options.dependency_words(input, &object);
+        assert!(words.contains(&"out/a.d".into()), "{words:?}");
+    }
+
+    #[test]
+    fn options_of_the_host_compiler_and_of_the_linker_are_kept_apart() {
+        let options =
+            parse("-Xcompiler -fPIC,-Wall -Xcompiler -Wl,-rpath,/x -Xcompiler=-O3 -Werror all-warnings a.cu").unwrap();
+        assert_eq!(options.host, ["-fPIC", "-Wall", "-O3"]);
+        assert_eq!(options.link, ["-Wl,-rpath,/x"]);
+        assert_eq!(options.common, ["-Werror"]);
+        assert_eq!(options.inputs.len(), 1);
+        let options = parse("-Werror cross-execution-space-call a.cu -Werror").unwrap();
+        assert_eq!(options.common, ["-Werror"]);
     }
 
     #[test]

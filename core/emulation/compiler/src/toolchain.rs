@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::Failure;
+use crate::library_files;
 
 /// The packages of PyPI that have CUDA's headers. Both are needed: the second has `crt/`.
 const WHEELS: [&str; 2] = [
@@ -42,8 +43,12 @@ pub(crate) struct Toolchain {
     /// Our headers, before CUDA's own.
     pub(crate) headers: PathBuf,
     pub(crate) cuda: PathBuf,
+    /// oxshmem's headers, behind CUDA's.
+    pub(crate) library_headers: PathBuf,
     /// The part of each image that calls the driver, compiled.
     pub(crate) support: PathBuf,
+    /// The folder of all that is unpacked or compiled once.
+    pub(crate) folder: PathBuf,
 }
 
 fn cache() -> Result<PathBuf, Failure> {
@@ -117,24 +122,30 @@ impl Toolchain {
     pub(crate) fn find() -> Result<Toolchain, Failure> {
         let clang = clang()?;
         let cuda = cuda_headers()?;
-        let folder = cache()?.join(format!("cuda-emulation-{}", hash(&(HEADERS, SUPPORT))));
+        let all = hash(&(HEADERS, SUPPORT, library_files::ALL));
+        let folder = cache()?.join(format!("cuda-emulation-{all}"));
         let tools = Toolchain {
             clang,
             headers: folder.join("include"),
             cuda,
+            library_headers: folder.join("oxshmem"),
             support: folder.join("support.o"),
+            folder,
         };
         if !tools.support.is_file() {
-            tools.unpack(&folder)?;
+            tools.unpack()?;
         }
         Ok(tools)
     }
 
     /// Writes our headers and compiles the support code. Several processes may do so at once.
-    fn unpack(&self, folder: &Path) -> Result<(), Failure> {
+    fn unpack(&self) -> Result<(), Failure> {
         let work = Scratch::new()?;
         for (name, text) in HEADERS {
             write_whole(&self.headers.join(name), text.as_bytes())?;
+        }
+        for (name, text) in library_files::HEADERS.into_iter().flatten() {
+            write_whole(&self.library_headers.join(name), text.as_bytes())?;
         }
         let source = work.path().join("support.c");
         write_whole(&source, SUPPORT.as_bytes())?;
@@ -146,12 +157,12 @@ impl Toolchain {
             .arg(&source);
         run(&mut command)?;
         let bytes = fs::read(&object).map_err(|error| Failure::file(&object, &error))?;
-        write_whole(&folder.join("support.o"), &bytes)
+        write_whole(&self.support, &bytes)
     }
 }
 
 /// Writes a file that others see whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let write = || {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -240,13 +251,12 @@ pub fn runtime_folder() -> Result<PathBuf, Failure> {
     }
 }
 
-/// A folder that has the software driver under the name of the real one, for programs that link it.
-pub(crate) fn driver_folder(runtime: &Path) -> Result<PathBuf, Failure> {
-    let folder = cache()?.join(format!("cuda-driver-{}", hash(&runtime)));
+/// A folder that has a library of a build under the name by which programs look for it.
+pub(crate) fn linked_folder(library: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let folder = cache()?.join(format!("cuda-link-{}", hash(&(library, name))));
     let make = || {
         fs::create_dir_all(&folder)?;
-        let link = folder.join("libcuda.so.1");
-        match std::os::unix::fs::symlink(runtime.join("libsoftcuda.so"), link) {
+        match std::os::unix::fs::symlink(library, folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
         }

@@ -18,16 +18,18 @@ pub(crate) fn source(
     object: &Path,
     work: &Path,
 ) -> Result<(), Failure> {
-    if options.goal == Goal::Preprocess {
-        let mut command = host_driver(tools, options, input);
-        command.arg("-E");
+    let dependencies = options.dependency_words(input, object);
+    let for_host = [&options.host[..], &dependencies].concat();
+    if let Goal::Preprocess(option) = options.goal {
+        let mut command = host_driver(tools, options, input, &options.host);
+        command.arg(option);
         if let Some(out) = &options.output {
             command.arg("-o").arg(out);
         }
         return run(command.arg(&input.path));
     }
     if input.kind != Kind::Cuda {
-        let mut command = host_driver(tools, options, input);
+        let mut command = host_driver(tools, options, input, &for_host);
         command
             .arg(format!("-O{}", options.level))
             .arg("-c")
@@ -41,8 +43,19 @@ pub(crate) fn source(
     let placeholder = work.with_extension("placeholder");
     fs::write(&placeholder, "x").map_err(|error| Failure::file(&placeholder, &error))?;
 
-    let host = front_end(tools, options, input, &host_text, &placeholder, &unit)?;
-    let device = device_front_end(&host, &device_text);
+    let front_end = |words: &[OsString]| {
+        front_end(
+            tools,
+            options,
+            input,
+            words,
+            &host_text,
+            &placeholder,
+            &unit,
+        )
+    };
+    let host = front_end(&for_host)?;
+    let device = device_front_end(&front_end(&[])?, &device_text);
     show(options, &device);
     run(Command::new(&tools.clang).args(&device))?;
     show(options, &host);
@@ -82,8 +95,8 @@ fn show(options: &Options, words: &[OsString]) {
     }
 }
 
-/// The compiler with the options that every source has.
-fn host_driver(tools: &Toolchain, options: &Options, input: &Input) -> Command {
+/// The compiler with the options that every source has, and `words`.
+fn host_driver(tools: &Toolchain, options: &Options, input: &Input, words: &[OsString]) -> Command {
     let program = if input.kind == Kind::C {
         "clang"
     } else {
@@ -125,8 +138,8 @@ fn host_driver(tools: &Toolchain, options: &Options, input: &Input) -> Command {
     if options.debug {
         command.arg("-g");
     }
-    command.args(&options.common).args(&options.host);
-    for folder in [&tools.headers, &tools.cuda] {
+    command.args(&options.common).args(words);
+    for folder in [&tools.headers, &tools.cuda, &tools.library_headers] {
         command.arg("-isystem").arg(folder);
     }
     // The language counts for the inputs behind it.
@@ -134,16 +147,17 @@ fn host_driver(tools: &Toolchain, options: &Options, input: &Input) -> Command {
     command
 }
 
-/// The words of clang's own front end for the host half of a file.
+/// The words of clang's own front end for the host half of a file. `words` are for that half.
 fn front_end(
     tools: &Toolchain,
     options: &Options,
     input: &Input,
+    words: &[OsString],
     out: &Path,
     placeholder: &Path,
     unit: &str,
 ) -> Result<Vec<OsString>, Failure> {
-    let mut command = host_driver(tools, options, input);
+    let mut command = host_driver(tools, options, input, words);
     // With 0 clang forbids all later optimisation, which unused parts of headers need.
     let level = if options.level == "0" {
         "1"
@@ -203,7 +217,7 @@ fn device_front_end(host: &[OsString], out: &Path) -> Vec<OsString> {
     let mut host = host.iter();
     while let Some(word) = host.next() {
         match word.to_str() {
-            Some("-fcuda-include-gpubinary" | "-dependency-file" | "-MT") => {
+            Some("-fcuda-include-gpubinary") => {
                 host.next();
             }
             Some("-aux-triple") => {

@@ -1,7 +1,7 @@
 //! Programs of `core/emulation/tests`, built and run. Without clang 19 or CUDA's headers they are
 //! skipped, with the reason.
 
-#![allow(clippy::unwrap_used)] // a test that cannot start a program has failed
+#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot start a program has failed
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,39 @@ use std::sync::OnceLock;
 /// The folder of the programs.
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
+}
+
+/// The folder of what is built.
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// The variable by which a test gives its words to the compiler driver as a process, one in a line.
+const WORDS: &str = "OXSHMEM_TEST_WORDS";
+
+/// Runs the compiler driver as a process in a folder, whose messages can be read. `None`: what the build needs is not there.
+fn compile(folder: &Path, words: &[&str]) -> Option<(bool, String)> {
+    fetch_headers();
+    let mut driver = Command::new(std::env::current_exe().unwrap());
+    driver.args(["--exact", "driver", "--ignored", "--nocapture"]);
+    driver.current_dir(folder).env(WORDS, words.join("\n"));
+    let out = driver.output().unwrap();
+    let told = says(&out);
+    if told.contains("oxshmem cuda setup") {
+        eprintln!("SKIPPED {words:?}: {told}");
+        return None;
+    }
+    Some((out.status.success(), told))
+}
+
+#[test]
+#[ignore = "other tests start it"]
+fn driver() {
+    let Ok(words) = std::env::var(WORDS) else {
+        return;
+    };
+    let words: Vec<OsString> = words.lines().map(OsString::from).collect();
+    oxshmem_cuda_cc::cc(&words).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// Fetches CUDA's headers where the compiler is there. A test installs no compiler.
@@ -28,7 +61,7 @@ fn fetch_headers() {
 /// Builds a program. `None`: what the build needs is not on this machine.
 fn build(name: &str, words: &[&str]) -> Option<Result<PathBuf, String>> {
     fetch_headers();
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let out = target().join(name);
     let mut all: Vec<OsString> = vec!["-o".into(), out.clone().into()];
     all.extend(words.iter().map(|word| match word.ends_with(".cu") {
         true => sources().join(word).into(),
@@ -113,12 +146,134 @@ fn threads_have_streams_and_contexts_of_their_own() {
     assert!(out.status.success(), "{}", says(&out));
 }
 
+/// Words of `refused.cu`, each with the names under which the page of the emulation lists what they stand for, and words of the
+/// compiler.
+const REFUSED: [(&str, &str, &str); 14] = [
+    ("MMA", "mma.h", "mma.h"),
+    ("PIPELINE", "cuda_pipeline.h", "cuda_pipeline.h"),
+    ("AWBARRIER", "cuda_awbarrier.h", "cuda_awbarrier.h"),
+    ("FP8", "cuda_fp8.h", "cuda_fp8.h"),
+    ("ATOMIC", "cuda/atomic", "cuda/atomic"),
+    ("STD", "cuda/std/...", "cuda/std/tuple"),
+    ("MANAGED", "__managed__", "__managed__"),
+    ("CLUSTER_DIMS", "__cluster_dims__", "__cluster_dims__"),
+    ("CLUSTER", "this_cluster", "this_cluster"),
+    ("TEXTURE", "tex1D...", "tex1Dfetch"),
+    ("SURFACE", "surf1D...", "surf1Dwrite"),
+    ("NESTED", "<<<>>>` in a kernel", "inner"),
+    ("COPIED", "copy constructor", "Copied"),
+    ("ROUNDED", "__fadd_rd", "__fadd_rd"),
+];
+
+/// The page of the emulation, whose table lists what works and what does not.
+const PAGE: &str = include_str!("../../../../docs/cuda-emulation.md");
+
+/// Rows of the page's table with this state.
+fn rows(state: &str) -> Vec<&'static str> {
+    let is =
+        |row: &&str| row.starts_with('|') && row.split('|').nth(2).unwrap_or("").trim() == state;
+    PAGE.lines().filter(is).collect()
+}
+
 #[test]
-fn managed_variables_are_refused() {
-    let Some(program) = build("managed", &["managed.cu"]) else {
+fn what_cannot_run_is_refused_by_name_at_build() {
+    let listed = rows("refused at build");
+    for (word, name, words) in REFUSED {
+        let rows = listed.iter().filter(|row| row.contains(name)).count();
+        assert_eq!(rows, 1, "rows of {name} in docs/cuda-emulation.md");
+        let program = target().join("refused");
+        let define = format!("-D{word}");
+        let words_of = ["-o", program.to_str().unwrap(), "refused.cu", &define];
+        let Some((built, told)) = compile(&sources(), &words_of) else {
+            return;
+        };
+        assert!(!built && told.contains(words), "{word}: {told}");
+    }
+    // Inline PTX has a test of its own.
+    assert_eq!(listed.len(), REFUSED.len() + 1, "{listed:?}");
+}
+
+#[test]
+fn functions_of_the_runtime_that_are_not_there_say_so() {
+    let Some(program) = build("not_there", &["not_there.cu"]) else {
         return;
     };
-    assert!(program.is_err());
+    let out = run(&program.unwrap(), &[], &[]);
+    let told = says(&out);
+    assert!(out.status.success(), "{told}");
+    let listed = rows("`cudaErrorNotSupported`").concat();
+    for name in [
+        "cudaMallocArray",
+        "cudaCreateTextureObject",
+        "cudaGraphCreate",
+    ] {
+        assert!(
+            told.contains(name) && listed.contains(name),
+            "{name}: {told}"
+        );
+    }
+    assert!(
+        told.contains("launch attribute 4") && listed.contains("clusters"),
+        "{told}"
+    );
+}
+
+#[test]
+fn every_row_of_what_works_names_a_program_that_is_run() {
+    let here = include_str!("programs.rs");
+    let own = include_str!("../../../capi/tests/cuda/main.rs");
+    let works = rows("works");
+    for row in &works {
+        let cell = row.split('|').nth(3).unwrap_or_default();
+        let programs: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        assert!(!programs.is_empty(), "{row}");
+        for program in programs {
+            let is_run = [here, own]
+                .iter()
+                .any(|text| text.contains(&format!("\"{program}\"")));
+            assert!(is_run, "no test runs {program}: {row}");
+        }
+    }
+    assert!(works.len() > 10, "{works:?}");
+}
+
+#[test]
+fn a_list_of_headers_names_the_object_and_the_sources_headers() {
+    let folder = target().join("lists");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("part.h"), "enum { PART = 3 };\n").unwrap();
+    let source = "#include \"part.h\"\n__global__ void k(int* out) { *out = PART; }\n";
+    std::fs::write(folder.join("listed.cu"), source).unwrap();
+    std::fs::create_dir_all(folder.join("out")).unwrap();
+    let words = [
+        "-MD",
+        "-c",
+        "listed.cu",
+        "-odir",
+        "out",
+        "-Xcompiler",
+        "-Wall,-O0",
+    ];
+    let Some((built, told)) = compile(&folder, &words) else {
+        return;
+    };
+    assert!(built, "{told}");
+    let list = std::fs::read_to_string(folder.join("out/listed.d")).unwrap();
+    assert!(
+        list.starts_with("out/listed.o:") && list.contains("part.h"),
+        "{list}"
+    );
+    let (_, told) = compile(&folder, &["-MM", "listed.cu"]).unwrap();
+    assert!(
+        told.contains("listed.o:") && told.contains("part.h"),
+        "{told}"
+    );
+    // A macro for the host's compiler is none of the device's.
+    let source = "#if defined(ONLY) && defined(__CUDA_ARCH__)\n#error both halves have it\n#endif\nint main() {}\n";
+    std::fs::write(folder.join("halves.cu"), source).unwrap();
+    let words = ["-Xcompiler", "-DONLY", "halves.cu", "-o", "halves"];
+    let (built, told) = compile(&folder, &words).unwrap();
+    assert!(built, "{told}");
 }
 
 #[test]

@@ -62,16 +62,31 @@ pub(crate) fn symbol(name: &std::ffi::CStr) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
-/// Starts the driver, with device memory that the host's code can reach, for kernels are that.
-pub(crate) fn start() -> Outcome {
-    static STARTED: OnceLock<u32> = OnceLock::new();
-    let code = *STARTED.get_or_init(|| {
+/// Loads the driver, with device memory that the host's code can reach, for kernels are that. A program's images do so before
+/// `main`: a library that looks for the driver then finds this one.
+pub(crate) fn open() -> Outcome {
+    static OPENED: OnceLock<bool> = OnceLock::new();
+    let is_open = *OPENED.get_or_init(|| {
         let Some(open) = symbol(c"softcuda_open_memory") else {
-            return Error::INSUFFICIENT_DRIVER.0;
+            return false;
         };
         // SAFETY: the driver's function of that name has this type.
         unsafe { std::mem::transmute::<usize, extern "C" fn()>(open)() };
-        cuInit(0).map_or_else(|error| error.0, |()| 0)
+        true
+    });
+    if is_open {
+        Ok(())
+    } else {
+        Err(Error::INSUFFICIENT_DRIVER)
+    }
+}
+
+/// Starts the driver.
+pub(crate) fn start() -> Outcome {
+    static STARTED: OnceLock<u32> = OnceLock::new();
+    let code = *STARTED.get_or_init(|| {
+        let started = open().and_then(|()| cuInit(0));
+        started.map_or_else(|error| error.0, |()| 0)
     });
     if code == 0 { Ok(()) } else { Err(Error(code)) }
 }
@@ -123,6 +138,7 @@ driver_functions! {
     fn cuCtxDisablePeerAccess(context: u64);
     fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
     fn cuModuleLoadData(module: *mut u64, image: *const c_void);
+    fn cuModuleUnload(module: u64);
     fn cuModuleGetFunction(function: *mut u64, module: u64, name: *const c_char);
     fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: u64, name: *const c_char);
     fn cuFuncGetAttribute(value: *mut i32, attribute: u32, function: u64);

@@ -52,12 +52,33 @@ impl Registry {
         self.images.len() - 1
     }
 
+    /// Forgets an image, and gives its modules, each with its context.
+    fn remove_image(&mut self, image: usize) -> Vec<(u64, u64)> {
+        // The numbers of the others stay.
+        if let Some(data) = self.images.get_mut(image) {
+            *data = 0;
+        }
+        self.linked = self.linked.filter(|linked| *linked != image);
+        let kernels = &mut self.kernels;
+        self.functions.retain(|(_, stub), _| {
+            let entry = kernels.get(stub);
+            entry.is_none_or(|entry| entry.image != image)
+        });
+        kernels.retain(|_, entry| entry.image != image);
+        self.variables.retain(|_, entry| entry.image != image);
+        let modules = self.modules.extract_if(|(_, of), _| *of == image);
+        modules
+            .map(|((context, _), module)| (context, module))
+            .collect()
+    }
+
     /// The image's module in a context, which is loaded at the first use.
     fn module(&mut self, context: u64, image: usize) -> Outcome<u64> {
         if let Some(module) = self.modules.get(&(context, image)) {
             return Ok(*module);
         }
-        let data = *self.images.get(image).ok_or(Error::INVALID_VALUE)?;
+        let data = self.images.get(image).copied().filter(|data| *data != 0);
+        let data = data.ok_or(Error::INVALID_VALUE)?;
         let module = get(|out| driver::cuModuleLoadData(out, data as *const c_void))?;
         self.modules.insert((context, image), module);
         Ok(module)
@@ -137,29 +158,67 @@ pub(crate) fn forget(context: u64) {
     });
 }
 
+/// Adds an image, and loads the driver, which other libraries of the program may look for before it calls the runtime.
+fn announce(data: *const c_void) -> usize {
+    // A program that needs the driver gets the error from its first call.
+    let _ = driver::open();
+    with(|registry| registry.add_image(data))
+}
+
+/// Unloads an image's modules. Work that uses them keeps their code until it is done.
+fn withdraw(image: usize) {
+    let modules = with(|registry| registry.remove_image(image));
+    for (context, module) in modules {
+        let unload = || -> Outcome {
+            let before = get(driver::cuCtxGetCurrent)?;
+            driver::cuCtxSetCurrent(context)?;
+            let unloaded = driver::cuModuleUnload(module);
+            driver::cuCtxSetCurrent(before)?;
+            unloaded
+        };
+        // The process may be at its end, and nobody could use an error.
+        let _ = unload();
+    }
+}
+
 /// Announces the image of a file.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c_void {
     // SAFETY: the compiler gives the address of such a structure.
     let data = unsafe { (*wrapper.cast::<Wrapper>()).data };
-    handle(with(|registry| registry.add_image(data)))
+    handle(announce(data))
 }
 
 /// Ends the announcements of a file.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_image: *mut *mut c_void) {}
 
-/// Comes at the end of the process, which frees everything.
+/// Withdraws the image of a file, at the end of its program or library.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __cudaUnregisterFatBinary(_image: *mut *mut c_void) {}
+unsafe extern "C" fn __cudaUnregisterFatBinary(image: *mut *mut c_void) {
+    withdraw(number(image));
+}
 
 /// Announces an image of several files, which register their kernels after it.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __oxshmemRegisterImage(image: *const c_void) {
-    with(|registry| {
-        let number = registry.add_image(image);
-        registry.linked = Some(number);
-    });
+unsafe extern "C" fn __oxshmemRegisterImage(image: *const c_void) -> *mut *mut c_void {
+    let number = announce(image);
+    with(|registry| registry.linked = Some(number));
+    handle(number)
+}
+
+/// Names the host build of the kernels that libraries of the program load as PTX.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __oxshmemUseKernels(path: *const c_char) {
+    if driver::open().is_err() {
+        return;
+    }
+    if let Some(name) = driver::symbol(c"softcuda_use_kernels") {
+        // SAFETY: the driver's function of that name has this type; the compiler gives a string that ends.
+        unsafe {
+            std::mem::transmute::<usize, unsafe extern "C" fn(*const c_char)>(name)(path);
+        }
+    }
 }
 
 /// Has a file register its kernels with the image that it was linked to.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 use oxshmem_engine::peer::entry::{Peer, PeerWords};
+use oxshmem_transport::MemoryKind;
 
 use crate::blocks::{OWN, STATIC};
 use crate::context::Context;
@@ -257,7 +258,7 @@ fn rest_of_block(
         .addr()
         .wrapping_sub(context.pe.engine.own_base().as_ptr().addr()) as u64;
     let Some(live) = context.block(offset, |live| live.has(offset, 0)) else {
-        return Err(Error::Argument {
+        return rest_of_gpu_block(context, address).ok_or_else(|| Error::Argument {
             call,
             what: format!(
                 "{address:p} is no address of symmetric memory on this PE; give one from \
@@ -276,6 +277,20 @@ fn rest_of_block(
         0 => (rest, before),
         _ => (rest.on_nic(), before),
     })
+}
+
+/// The same in this PE's GPU heap, whose addresses are the GPU's.
+fn rest_of_gpu_block(context: &Context<'_>, address: *const u8) -> Option<(Sym<u8>, u64)> {
+    let tag = context.gpu_tag();
+    let base = context
+        .worker
+        .local_address(Sym::<u8>::new(tag, OWN, 0, 0).into());
+    let heap = context.heap(MemoryKind::Cuda);
+    let offset = address.addr().checked_sub(base.addr())? as u64;
+    let live = heap.blocks.around(offset).filter(|_| heap.limit() > 0)?;
+    let before = offset - live.start;
+    let rest = Sym::new(tag, live.generation, offset, (live.bytes - before) as usize);
+    Some((rest, before))
 }
 
 #[cfg(test)]

@@ -95,8 +95,8 @@ impl RingServer {
         })
     }
 
-    /// The ring as kernels see it, whose counter of tickets lies at `head`.
-    pub(super) fn ring(&self, head: DevicePtr) -> Ring {
+    /// The ring as kernels see it, whose counters of tickets and of credit lie in the GPU's memory.
+    pub(super) fn ring(&self, head: DevicePtr, credit: DevicePtr) -> Ring {
         let at = |offset| self.memory.device_ptr().add(offset).as_raw();
         Ring {
             slots: at(HostRing::SLOTS),
@@ -105,6 +105,7 @@ impl RingServer {
             taken: at(HostRing::TAKEN),
             sources_read: at(HostRing::SOURCES_READ),
             done: at(HostRing::DONE),
+            credit: credit.as_raw(),
             mask: SLOTS - 1,
         }
     }

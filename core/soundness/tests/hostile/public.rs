@@ -92,7 +92,7 @@ fn of_file(file: &Path) -> Vec<Function> {
         true => "bindings",
         false => file.file_stem().unwrap().to_str().unwrap(),
     };
-    let needs_gpu = ["/stream", "/register/gpu", "/src/device"]
+    let needs_gpu = ["/stream", "/register/gpu", "/src/device", "/bindings/gpu"]
         .iter()
         .any(|part| file.to_str().unwrap().contains(part));
     let mut owner = module.to_owned();

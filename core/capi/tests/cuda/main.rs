@@ -1,0 +1,222 @@
+//! CUDA programs that use the C API and make calls inside kernels, built by `oxshmem cuda cc` and run without a GPU: those of this
+//! folder, and those of `examples/cuda`. Without clang 19 or CUDA's headers they are skipped, with the reason.
+#![cfg(feature = "cuda")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn both(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{}\n{out}{err}", output.status)
+}
+
+/// The command, with the libraries of programs beside it.
+fn oxshmem() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let release = !cfg!(debug_assertions);
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "-q", "-p", "oxshmem-capi", "-p", "oxshmem-cli"]);
+        build.args(["-p", "oxshmem-softcudart", "-p", "oxshmem-softcuda"]);
+        build.args(release.then_some("--release"));
+        // With the rest of the workspace, where `ci/test` runs this.
+        if std::env::var_os("OXSHMEM_TEST_BUILT").is_none() {
+            assert!(build.status().unwrap().success());
+        }
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        target
+            .join(if release { "release" } else { "debug" })
+            .join("oxshmem")
+    })
+}
+
+/// Whether the compiler and CUDA's headers are there. A test installs no compiler.
+fn can_build() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        if !Path::new("/usr/lib/llvm-19/bin/clang").exists() {
+            eprintln!("SKIPPED: clang 19 is not there");
+            return false;
+        }
+        let setup = Command::new(oxshmem()).args(["cuda", "setup"]).output();
+        let setup = setup.unwrap();
+        if !setup.status.success() {
+            eprintln!("SKIPPED: {}", both(&setup));
+        }
+        setup.status.success()
+    })
+}
+
+/// Builds a program; none where that is not possible on this machine.
+fn build(name: &str, words: &[&str]) -> Option<PathBuf> {
+    if !can_build() {
+        return None;
+    }
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cuda-{name}"));
+    let mut command = Command::new(oxshmem());
+    command.args(["cuda", "cc", "-o"]).arg(&out).args(words);
+    let built = command.current_dir(here().join("tests/cuda")).output();
+    let built = built.unwrap();
+    assert!(built.status.success(), "{name}: {}", both(&built));
+    Some(out)
+}
+
+/// The paths between PEs: one GPU, two GPUs, and all by the host.
+const PATHS: [&[(&str, &str)]; 3] = [
+    &[],
+    &[("SOFTCUDA_DEVICES", "2"), ("SOFTCUDA_SEED", "3")],
+    &[("OXSHMEM_TRANSPORT", "loopback")],
+];
+
+fn job(pes: usize, program: &Path, words: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut job = Command::new(oxshmem());
+    job.args(["run", "-n", &pes.to_string(), "--timeout", "60s", "--"]);
+    job.arg(program).args(words).envs(variables.iter().copied());
+    job.env("OXSHMEM_SYMMETRIC_SIZE", "16M").output().unwrap()
+}
+
+fn ends_well(pes: usize, program: &Path, words: &[&str], variables: &[(&str, &str)]) -> String {
+    let output = job(pes, program, words, variables);
+    assert!(
+        output.status.success(),
+        "{} with {variables:?}: {}",
+        program.display(),
+        both(&output)
+    );
+    both(&output)
+}
+
+#[test]
+fn m4_the_hosts_calls_take_addresses_of_gpu_memory_that_kernels_use() {
+    let Some(program) = build("calls", &["calls.cu"]) else {
+        return;
+    };
+    for path in PATHS {
+        ends_well(3, &program, &[], path);
+    }
+    ends_well(1, &program, &[], &[]);
+}
+
+#[test]
+fn m15_m36_half_precision_works_in_kernels_calls() {
+    let Some(program) = build("half", &["half.cu"]) else {
+        return;
+    };
+    for path in [PATHS[0], PATHS[2]] {
+        ends_well(3, &program, &[], path);
+    }
+}
+
+#[test]
+fn every_image_of_a_process_has_its_state() {
+    let Some(plugin) = build("plugin.so", &["-shared", "plugin.cu"]) else {
+        return;
+    };
+    let plugin = plugin.to_str().unwrap();
+    for (name, options) in [("apart", &[][..]), ("joined", &["-rdc=true"])] {
+        let words = [options, &["one.cu", "two.cu", "-ldl"]].concat();
+        let program = build(name, &words).unwrap();
+        ends_well(2, &program, &[plugin], &[]);
+        ends_well(2, &program, &[], PATHS[2]);
+    }
+    // A library whose own kernels are linked together has a state of its own, too.
+    let words = ["-rdc=true", "-shared", "plugin.cu"];
+    let plugin = build("joined-plugin.so", &words).unwrap();
+    let program = build(
+        "joined-with-plugin",
+        &["-rdc=true", "one.cu", "two.cu", "-ldl"],
+    )
+    .unwrap();
+    ends_well(2, &program, &[plugin.to_str().unwrap()], &[]);
+}
+
+#[test]
+fn objects_of_separate_compilations_are_one_program() {
+    let Some(one) = build("one.o", &["-dc", "one.cu"]) else {
+        return;
+    };
+    let two = build("two.o", &["-dc", "two.cu"]).unwrap();
+    let words = [one.to_str().unwrap(), two.to_str().unwrap(), "-ldl"];
+    let program = build("of-objects", &words).unwrap();
+    ends_well(2, &program, &[], &[]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let Some(program) = build("refused", &["-DOXSHMEM_CHECK", "refused.cu"]) else {
+        return;
+    };
+    let none = [("OXSHMEM_CUDA_SYMMETRIC_SIZE", "0")];
+    for (which, variables, wanted) in [
+        ("0", &none[..], "set OXSHMEM_CUDA_SYMMETRIC_SIZE"),
+        ("1", &[], "oxshmem.cuh of another version"),
+        ("2", &[], "words of the runtime"),
+        (
+            "3",
+            &[],
+            "shmem_long_wait_until: argument ivar: this lies in GPU memory",
+        ),
+        (
+            "4",
+            &[],
+            "shmem_signal_fetch: argument sig_addr: this lies in GPU memory",
+        ),
+        ("5", &[], "shmem_realloc"),
+        ("6", &[], "p in a kernel: there is no PE 77"),
+        (
+            "7",
+            &[("OXSHMEM_CHECK", "1")],
+            "shmem_long_p: argument dest",
+        ),
+    ] {
+        let told = both(&job(1, &program, &[which], variables));
+        assert!(told.contains(wanted), "{which}: {told}");
+    }
+}
+
+/// A program of `examples/cuda`.
+fn example(name: &str) -> Option<PathBuf> {
+    let source = here().join(format!("../../examples/cuda/{name}.cu"));
+    build(name, &["-O2", source.to_str().unwrap()])
+}
+
+#[test]
+fn m22_numbers_go_round_a_ring_of_kernels() {
+    let Some(program) = example("ring") else {
+        return;
+    };
+    for path in PATHS {
+        let told = ends_well(4, &program, &[], path);
+        assert!(told.contains("1000 numbers went round 4 PEs"), "{told}");
+    }
+}
+
+#[test]
+fn m22_heat_spreads_in_one_kernel_as_it_does_on_one_cpu() {
+    let Some(program) = example("heat2d") else {
+        return;
+    };
+    for path in PATHS {
+        let told = ends_well(4, &program, &[], path);
+        assert!(told.contains("50 steps of 64 x 48 by 4 PEs"), "{told}");
+    }
+    let told = ends_well(3, &program, &["17", "5", "9"], &[]);
+    assert!(told.contains("9 steps of 17 x 5 by 3 PEs"), "{told}");
+}
+
+#[test]
+fn m22_tokens_come_back_from_their_experts() {
+    let Some(program) = example("moe") else {
+        return;
+    };
+    for path in PATHS {
+        let told = ends_well(4, &program, &[], path);
+        assert!(told.contains("384 tokens by 12 experts on 4 PEs"), "{told}");
+    }
+}

@@ -1,0 +1,67 @@
+//! The accesses to host memory of calls that go by the ring, counted. The table of docs/measurements.md has the same numbers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+/// The output of `ring_counts.cpp`, by name.
+fn counted() -> Vec<(String, Vec<u64>)> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ring_counts");
+    let built = Command::new("g++")
+        .args(["-std=c++17", "-O1", "-include"])
+        .arg(here.join("../../transport/nvlink/device/host_shim.h"))
+        .arg("-I")
+        .arg(here.join("include"))
+        .arg(here.join("tests/ring_counts.cpp"))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("g++ is needed; ci/setup installs it");
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let run = Command::new(program).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let text = String::from_utf8(run.stdout).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap().to_owned();
+        (name, words.map(|number| number.parse().unwrap()).collect())
+    });
+    lines.collect()
+}
+
+#[test]
+fn each_call_accesses_host_memory_as_often_as_the_page_says() {
+    let page = include_str!("../../../docs/measurements.md");
+    let table = page.split("### Accesses to host memory").nth(1).unwrap();
+    let mut of_calls = counted();
+    let (name, laps) = of_calls.pop().unwrap();
+    // Eight laps of 1024 slots: two loads when the known credit is used up, and none else.
+    assert_eq!((name.as_str(), laps), ("credit", vec![16]));
+    assert_eq!(of_calls.len(), 15);
+    for (name, counts) in of_calls {
+        let [loads, stores, others] = counts[..] else {
+            panic!("{name}: {counts:?}");
+        };
+        assert_eq!(
+            others, 0,
+            "{name}: atomics on host memory, which PCIe does not have"
+        );
+        let row = table.lines().find(|line| {
+            let first = line.split('|').nth(1).unwrap_or_default();
+            first.split('`').any(|word| word == name)
+        });
+        let row = row.unwrap_or_else(|| panic!("the page has no row of {name}"));
+        let cells: Vec<&str> = row.split('|').skip(2).map(str::trim).collect();
+        assert_eq!(
+            cells[..2],
+            [loads.to_string(), stores.to_string()],
+            "{name}: {row}"
+        );
+    }
+}

@@ -1,3 +1,0 @@
-// Not supported.
-__managed__ int both;
-int main() { return both; }

@@ -1,0 +1,38 @@
+//! The device library of a world, once it is open.
+
+use std::cell::RefCell;
+
+use oxshmem_device_library::layout::State;
+
+use super::places::{Places, TeamChunk, TeamPlace};
+use super::ring_server::RingServer;
+
+/// Everything of it that lasts as long as the world.
+#[derive(Debug)]
+pub(crate) struct OpenLibrary {
+    /// The thread that serves kernels, unless every PE is mapped.
+    pub server: Option<RingServer>,
+    /// Its memory in each PE's GPU heap.
+    pub places: Places,
+    /// The memory of teams, in the order of their numbers.
+    pub chunks: RefCell<Vec<TeamChunk>>,
+    /// The address of this PE's GPU heap.
+    pub heap: u64,
+    /// The state of images, unless the program sets another deadline.
+    pub state: State,
+}
+
+impl OpenLibrary {
+    /// The place of a team, if there is room for it.
+    pub(super) fn place_of(&self, team: usize) -> Option<TeamPlace> {
+        self.chunks
+            .borrow()
+            .iter()
+            .find_map(|chunk| chunk.find(team))
+    }
+
+    /// The number of teams that there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.chunks.borrow().iter().map(|chunk| chunk.count).sum()
+    }
+}

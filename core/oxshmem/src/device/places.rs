@@ -1,0 +1,143 @@
+//! The places of the device library's memory.
+
+use oxshmem_device_library::layout::Team;
+
+use crate::sym::Sym;
+
+/// The teams that always are: the world, and that of the PEs that share memory.
+pub(super) const PERMANENT: usize = 2;
+/// The bytes of a member's place in the scratch memory of the world's team, and of others.
+pub(super) const PLACES: [usize; 2] = [4096, 256];
+/// The bytes that teams other than these take at first, if they are few.
+const ROOM: usize = 1 << 20;
+/// Teams that have room at first, whatever that takes.
+const FEW: usize = 16;
+
+/// The places of what there is once, in each PE's GPU heap: the same on all PEs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub block: Sym<u8>,
+    pub pes: usize,
+    /// The entries of the table of teams: as many as a PE may be in.
+    pub teams: usize,
+}
+
+impl Places {
+    /// The ring's description, its counter of tickets, and what is known of free slots.
+    pub(super) const RING: usize = 64;
+    pub(super) const CREDIT: usize = 128;
+    pub(super) const HEAD: usize = 192;
+    /// The inbox's description, and its counter of claims.
+    pub(super) const INBOX: usize = 256;
+    pub(super) const CLAIMED: usize = 320;
+    /// The table of each PE's heap.
+    pub(super) const PEERS: usize = 384;
+
+    pub(super) fn bytes(pes: usize, teams: usize) -> usize {
+        Self::PEERS + (pes + teams) * size_of::<u64>()
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.block.offset() as usize
+    }
+
+    /// The entry of a team in their table.
+    pub(super) fn pointer(&self, team: usize) -> usize {
+        self.start() + Self::PEERS + (self.pes + team) * size_of::<u64>()
+    }
+}
+
+/// Room for some teams, in each PE's GPU heap: the same on all PEs. Those of one chunk have neighbouring numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TeamChunk {
+    pub block: Sym<u8>,
+    pub pes: usize,
+    /// The first team's number, and how many there are.
+    pub first: usize,
+    pub count: usize,
+    /// The bytes of a member's place in a team's scratch memory.
+    pub place: usize,
+}
+
+impl TeamChunk {
+    /// The bytes of a team: its description, the members' words, their PEs, and the scratch memory.
+    pub(super) fn bytes_of_team(pes: usize, place: usize) -> usize {
+        let words = pes * (size_of::<u64>() + size_of::<u32>());
+        (size_of::<Team>() + words).next_multiple_of(64) + 2 * pes * place
+    }
+
+    /// The number of teams that have room at first, of so many.
+    pub(super) fn first_teams(pes: usize, teams: usize) -> usize {
+        let [_, place] = PLACES;
+        teams.min(FEW.max(ROOM / Self::bytes_of_team(pes, place)))
+    }
+
+    /// The place of a team, if it is here.
+    pub(super) fn find(&self, team: usize) -> Option<TeamPlace> {
+        let at = team.checked_sub(self.first).filter(|at| *at < self.count)?;
+        let start = self.block.offset() as usize + at * Self::bytes_of_team(self.pes, self.place);
+        let words = start + size_of::<Team>();
+        let members = words + self.pes * size_of::<u64>();
+        let end = members + self.pes * size_of::<u32>();
+        Some(TeamPlace {
+            team: start,
+            words,
+            members,
+            scratch: end.next_multiple_of(64),
+            place: self.place,
+        })
+    }
+}
+
+/// The place of a team's memory in each PE's GPU heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TeamPlace {
+    /// Its description.
+    pub team: usize,
+    /// A word of each member.
+    pub words: usize,
+    /// The members' PEs.
+    pub members: usize,
+    /// Two halves of a place for each member.
+    pub scratch: usize,
+    pub place: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_of_a_chunk_lie_beside_each_other_and_end_with_it() {
+        for pes in [1, 3, 1000] {
+            let bytes = TeamChunk::bytes_of_team(pes, 256);
+            let block = Sym::new(2, 0, 4096, 5 * bytes);
+            let (first, count, place) = (7, 5, 256);
+            let chunk = TeamChunk {
+                block,
+                pes,
+                first,
+                count,
+                place,
+            };
+            assert_eq!((chunk.find(6), chunk.find(12)), (None, None));
+            let mut end = 4096;
+            for team in 7..12 {
+                let at = chunk.find(team).unwrap();
+                assert!(
+                    at.team == end && at.words.is_multiple_of(8) && at.scratch.is_multiple_of(64)
+                );
+                assert!(at.words + 8 * pes <= at.members && at.members + 4 * pes <= at.scratch);
+                end = at.scratch + 2 * pes * place;
+            }
+            assert_eq!(end, 4096 + 5 * bytes);
+        }
+    }
+
+    #[test]
+    fn few_members_have_room_for_all_teams_at_first_and_many_for_some() {
+        assert_eq!(TeamChunk::first_teams(4, 256), 256);
+        assert_eq!(TeamChunk::first_teams(10_000, 256), 16);
+        assert_eq!(TeamChunk::first_teams(10_000, 3), 3);
+    }
+}
