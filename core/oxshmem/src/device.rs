@@ -1,7 +1,7 @@
 //! The device library: operations inside CUDA kernels, by the header `oxshmem.cuh`.
 
+pub(crate) mod layout;
 pub(crate) mod open_library;
-pub(crate) mod places;
 pub(crate) mod ring_server;
 pub(crate) mod ring_state;
 
@@ -20,8 +20,8 @@ use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
 
 use crate::context::options::ContextOptions;
+use crate::device::layout::{DeviceLayout, PERMANENT, SCRATCH_SLOT_BYTES, TeamChunk};
 use crate::device::open_library::OpenLibrary;
-use crate::device::places::{PERMANENT, PLACES, Places, TeamChunk};
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
@@ -76,7 +76,8 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] without a CUDA heap, or if it was opened before.
+    /// [`Error::Argument`] without a CUDA heap, or if it was opened before; [`Error::Gpu`] on all PEs where one cannot open its part,
+    /// after which the call may be made again.
     pub fn device_library(&self) -> Result<DeviceLibrary<'_>> {
         const CALL: &str = "device_library";
         let streams = self.gpu_streams(CALL)?;
@@ -86,79 +87,110 @@ impl World {
                 what: "this world's device library is open already; open it once, and prepare all modules with it".into(),
             });
         }
-        let open = self.open_device_library(CALL, streams)?;
-        let library = DeviceLibrary::of(self, streams, self.inner.device.get_or_init(|| open));
-        if let Some(quiet) = library
-            .open
-            .server
-            .as_ref()
-            .and_then(RingServer::quiet_handle)
-        {
+        let open = self.make_device_library(CALL, streams)?;
+        let open = self.inner.device.get_or_init(|| open);
+        if let Some(quiet) = open.server.as_ref().and_then(RingServer::quiet_handle) {
             // The cell is empty: a library is opened once.
             let _ = streams.ring_quiet.set(quiet);
         }
-        let places = library.open.places;
-        let address = library.own(places.start() + Places::INBOX);
-        let inbox = GpuInbox::new(&streams.gpu.context, address)
-            .map_err(|why| Error::Gpu { call: CALL, why })?;
-        library.fill(CALL)?;
-        library.open_teams(CALL)?;
-        let described = inbox.for_kernels(library.own(places.start() + Places::CLAIMED));
-        library.write(CALL, address, bytes_of(&described))?;
-        streams.gpu.open_inbox(inbox);
-        self.barrier_all()?;
-        Ok(library)
+        Ok(DeviceLibrary::of(self, streams, open))
     }
 
     /// [`bindings::device_library`](crate::bindings::device_library).
-    pub(crate) fn device_library_again(&self) -> Result<DeviceLibrary<'_>> {
-        match self.inner.device.get() {
-            Some(open) => Ok(DeviceLibrary::of(
-                self,
-                self.gpu_streams("device_library")?,
-                open,
-            )),
+    pub(crate) fn open_or_get_device_library(&self) -> Result<DeviceLibrary<'_>> {
+        match self.opened_device_library() {
+            Some(library) => Ok(library),
             None => self.device_library(),
         }
     }
 
-    /// Allocates its memory, and starts the thread that serves kernels, if one is needed. Collective.
-    fn open_device_library(&self, call: &'static str, streams: &GpuStreams) -> Result<OpenLibrary> {
-        let (pes, teams) = (
-            self.n_pes(),
-            PERMANENT + self.pe.sync_area.pool.budget().slots(),
-        );
-        let bytes = Places::bytes(pes, teams);
-        let block = self.allocate_own_on(MemoryKind::Cuda, call, bytes)?;
-        let places = Places { block, pes, teams };
-        let heap = self.worker.local_address(block.into()) as u64 - block.offset();
-        // A GPU reaches its own memory, whatever the routes are.
-        let is_mapped = |pe| pe == self.my_pe() || streams.address(pe, 0).is_some();
-        let served = Served {
-            context: self.context_of(None, ContextOptions::NONE)?,
-            stop_word: Arc::clone(&streams.stop_word),
-            gpu: streams.gpu.clone(),
-            heap: (heap, self.gpu_heap_limit() as u64),
-            handles: (self.gpu_tag(), OWN),
-        };
-        let server = match (0..pes).all(is_mapped) {
-            true => None,
-            false => Some(RingServer::start(served)?),
-        };
-        let mut state = self.device_state(streams, places, heap);
-        if server.is_some() {
-            state.ring = heap + (places.start() + Places::RING) as u64;
-        }
-        Ok(OpenLibrary {
-            server,
-            places,
-            chunks: RefCell::default(),
-            heap,
-            state,
-        })
+    /// [`bindings::open_device_library`](crate::bindings::open_device_library).
+    pub(crate) fn opened_device_library(&self) -> Option<DeviceLibrary<'_>> {
+        let open = self.inner.device.get()?;
+        let streams = self.pe.gpu_streams.as_deref()?;
+        Some(DeviceLibrary::of(self, streams, open))
     }
 
-    fn device_state(&self, streams: &GpuStreams, places: Places, heap: u64) -> State {
+    /// Allocates its memory, which all PEs do or none, and has each PE set up its own part. Collective: a failure of one PE alone
+    /// comes after the last allocation, and is every PE's.
+    fn make_device_library(&self, call: &'static str, streams: &GpuStreams) -> Result<OpenLibrary> {
+        let mut open = self.allocate_device_library(call, streams)?;
+        let ready = self.set_up_device_library(call, streams, &mut open);
+        let all_ready = self.all_say(ready.is_ok());
+        let inbox = ready?;
+        if !all_ready? {
+            return Err(Error::Gpu {
+                call,
+                why: "another PE could not open its part of the device library; its error says why"
+                    .into(),
+            });
+        }
+        streams.gpu.open_inbox(inbox);
+        // No PE's kernels call before all inboxes are open.
+        self.barrier_all()?;
+        Ok(open)
+    }
+
+    /// All of its memory. Collective.
+    fn allocate_device_library(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+    ) -> Result<OpenLibrary> {
+        // Their slots are the numbers of teams that are split from others, which come first.
+        let splits = self.pe.sync_area.pool.budget().splits();
+        let (pes, teams) = (self.n_pes(), PERMANENT + splits.len());
+        let block =
+            self.allocate_own_on(MemoryKind::Cuda, call, DeviceLayout::bytes(pes, teams))?;
+        let layout = DeviceLayout { block, pes, teams };
+        let heap = self.worker.local_address(block.into()) as u64 - block.offset();
+        let open = OpenLibrary {
+            server: None,
+            layout,
+            chunks: RefCell::default(),
+            heap,
+            state: self.device_state(streams, layout, heap),
+        };
+        let [of_world, of_others] = SCRATCH_SLOT_BYTES;
+        let library = DeviceLibrary::of(self, streams, &open);
+        library.add_chunk(call, 1, of_world)?;
+        let others = PERMANENT - 1 + TeamChunk::first_teams(pes, splits.len());
+        library.add_chunk(call, others, of_others)?;
+        Ok(open)
+    }
+
+    /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox. It meets
+    /// no other PE.
+    fn set_up_device_library(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+        open: &mut OpenLibrary,
+    ) -> Result<GpuInbox> {
+        // A GPU reaches its own memory, whatever the routes are.
+        let is_mapped = |pe| pe == self.my_pe() || streams.address(pe, 0).is_some();
+        if !(0..open.layout.pes).all(is_mapped) {
+            open.server = Some(RingServer::start(Served {
+                context: self.context_of(None, ContextOptions::NONE)?,
+                stop_word: Arc::clone(&streams.stop_word),
+                gpu: streams.gpu.clone(),
+                heap: (open.heap, self.gpu_heap_limit() as u64),
+                handles: (self.gpu_tag(), OWN),
+            })?);
+            open.state.ring = open.heap + (open.layout.start() + DeviceLayout::RING) as u64;
+        }
+        let library = DeviceLibrary::of(self, streams, open);
+        let start = open.layout.start();
+        let address = library.own(start + DeviceLayout::INBOX);
+        let inbox =
+            GpuInbox::new(&streams.gpu.context, address).map_err(|why| Error::Gpu { call, why })?;
+        library.fill(call)?;
+        let described = inbox.for_kernels(library.own(start + DeviceLayout::CLAIMED));
+        library.write(call, address, bytes_of(&described))?;
+        Ok(inbox)
+    }
+
+    fn device_state(&self, streams: &GpuStreams, layout: DeviceLayout, heap: u64) -> State {
         let own = |offset: usize| heap + offset as u64;
         State {
             abi: State::ABI_WORD,
@@ -170,14 +202,14 @@ impl World {
             },
             heap,
             heap_bytes: self.gpu_heap_limit() as u64,
-            peers: own(places.start() + Places::PEERS),
-            teams: own(places.pointer(0)),
-            shared: own(places.start()),
+            peers: own(layout.start() + DeviceLayout::PEERS),
+            teams: own(layout.pointer(0)),
+            shared: own(layout.start()),
             ring: 0,
             stop: streams.stop().stop.as_raw(),
             fault: streams.stop_word.fault_address().as_raw(),
             deadline: 0,
-            inbox: own(places.start() + Places::INBOX),
+            inbox: own(layout.start() + DeviceLayout::INBOX),
             reserved: [0; 2],
         }
     }
@@ -201,60 +233,57 @@ impl DeviceLibrary<'_> {
         self.write(call, self.own(offset), bytes)
     }
 
-    /// Zeroes this PE's part, and writes what there is once. The caller ensures that all PEs have done so before any goes on.
+    /// Zeroes this PE's part, and writes what exists once, and the permanent teams. The caller ensures that all PEs have done so before
+    /// any goes on.
     fn fill(&self, call: &'static str) -> Result<()> {
-        let places = &self.open.places;
-        let zeros = vec![0; Places::bytes(places.pes, places.teams)];
-        self.write_own(call, places.start(), &zeros)?;
+        let layout = &self.open.layout;
+        let zeros = vec![0; DeviceLayout::bytes(layout.pes, layout.teams)];
+        self.write_own(call, layout.start(), &zeros)?;
         let shared = Shared {
-            teams: places.teams as u32,
+            teams: layout.teams as u32,
             turn: 0,
         };
-        self.write_own(call, places.start(), bytes_of(&shared))?;
+        self.write_own(call, layout.start(), bytes_of(&shared))?;
         if let Some(server) = &self.open.server {
-            let counter = |at| self.own(places.start() + at);
-            let ring = server.ring(counter(Places::HEAD), counter(Places::CREDIT));
-            self.write_own(call, places.start() + Places::RING, bytes_of(&ring))?;
+            let counter = |at| self.own(layout.start() + at);
+            let ring = server.ring(counter(DeviceLayout::HEAD), counter(DeviceLayout::CREDIT));
+            self.write_own(call, layout.start() + DeviceLayout::RING, bytes_of(&ring))?;
         }
         let heap_of = |pe| match self.streams.address(pe, 0) {
             _ if pe == self.world.my_pe() => self.open.heap,
             mapped => mapped.map_or(0, DevicePtr::as_raw),
         };
-        let peers: Vec<u64> = (0..places.pes).map(heap_of).collect();
-        self.write_own(call, places.start() + Places::PEERS, cast_slice(&peers))
-    }
-
-    /// Room for the permanent teams, and for some others. Collective.
-    fn open_teams(&self, call: &'static str) -> Result<()> {
-        let Places { pes, teams, .. } = self.open.places;
-        let [of_world, of_others] = PLACES;
-        self.add_chunk(call, 1, of_world)?;
-        let others = PERMANENT - 1 + TeamChunk::first_teams(pes, teams - PERMANENT);
-        self.add_chunk(call, others, of_others)?;
+        let peers: Vec<u64> = (0..layout.pes).map(heap_of).collect();
+        self.write_own(
+            call,
+            layout.start() + DeviceLayout::PEERS,
+            cast_slice(&peers),
+        )?;
         self.write_team(call, 0, &self.world.team().state().members)?;
         self.write_team(call, 1, &self.world.shared_team().state().members)
     }
 
-    /// Room for the next teams by their numbers. Collective.
-    fn add_chunk(&self, call: &'static str, count: usize, place: usize) -> Result<()> {
-        let pes = self.open.places.pes;
-        let bytes = count.saturating_mul(TeamChunk::bytes_of_team(pes, place));
+    /// Memory for the next teams by their numbers. Collective.
+    fn add_chunk(&self, call: &'static str, count: usize, slot_bytes: usize) -> Result<()> {
+        let pes = self.open.layout.pes;
+        let bytes = count.saturating_mul(TeamChunk::bytes_of_team(pes, slot_bytes));
         let block = self.world.allocate_own_on(MemoryKind::Cuda, call, bytes)?;
-        let first = self.open.room();
+        let first = self.open.team_capacity();
         let chunk = TeamChunk {
             block,
             pes,
             first,
             count,
-            place,
+            slot_bytes,
         };
         self.open.chunks.borrow_mut().push(chunk);
         Ok(())
     }
 
-    /// Makes room for so many teams in kernels, besides the world's and the shared one. Collective over all PEs.
+    /// Gives kernels memory for the first `teams` teams besides the world's and the shared one. Collective over all PEs.
     ///
-    /// At first there is room for 16, and for as many as fit into 1 MiB: in jobs of up to 7 PEs for 256, the default of
+    /// A team's number is the least that is free on all its members: all teams that a PE is in count, whether kernels use them or
+    /// not. At first there is memory for 16, or for as many as fit into 1 MiB: in jobs of up to 7 PEs for 256, the default of
     /// `OXSHMEM_TEAMS`.
     ///
     /// # Errors
@@ -263,7 +292,7 @@ impl DeviceLibrary<'_> {
     #[doc(alias = "shmemx_cuda_reserve_teams")]
     pub fn reserve_teams(&self, teams: usize) -> Result<()> {
         const CALL: &str = "DeviceLibrary::reserve_teams";
-        let (wanted, most) = (teams.saturating_add(PERMANENT), self.open.places.teams);
+        let (wanted, most) = (teams.saturating_add(PERMANENT), self.open.layout.teams);
         if wanted > most {
             return Err(Error::Argument {
                 call: CALL,
@@ -273,25 +302,27 @@ impl DeviceLibrary<'_> {
                 ),
             });
         }
-        let [_, place] = PLACES;
-        match wanted.saturating_sub(self.open.room()) {
+        let [_, slot_bytes] = SCRATCH_SLOT_BYTES;
+        match wanted.saturating_sub(self.open.team_capacity()) {
             0 => Ok(()),
-            more => self.add_chunk(CALL, more, place),
+            more => self.add_chunk(CALL, more, slot_bytes),
         }
     }
 
     fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
-        let Some(at) = self.open.place_of(number) else {
+        let Some(at) = self.open.layout_of(number) else {
             return Err(Error::Argument {
                 call,
                 what: format!(
-                    "kernels have room for {} teams; call reserve_teams for more, on all PEs (in C: shmemx_cuda_reserve_teams)",
-                    self.open.room() - PERMANENT
+                    "team number {} is beyond the {} that kernels have memory for; teams count whether kernels use them or not; \
+                     call reserve_teams for more, on all PEs (in C: shmemx_cuda_reserve_teams)",
+                    (number + 1).saturating_sub(PERMANENT),
+                    self.open.team_capacity().saturating_sub(PERMANENT)
                 ),
             });
         };
         let own = |offset| self.own(offset).as_raw();
-        let zeros = vec![0_u8; self.open.places.pes * size_of::<u64>()];
+        let zeros = vec![0_u8; self.open.layout.pes * size_of::<u64>()];
         self.write_own(call, at.words, &zeros)?;
         let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
         self.write_own(call, at.members, cast_slice(&pes))?;
@@ -301,12 +332,12 @@ impl DeviceLibrary<'_> {
             members: own(at.members),
             words: own(at.words),
             scratch: own(at.scratch),
-            place: at.place as u64,
+            place: at.slot_bytes as u64,
             ..DeviceTeam::zeroed()
         };
         self.write_own(call, at.team, bytes_of(&team))?;
         let address = own(at.team);
-        self.write_own(call, self.open.places.pointer(number), bytes_of(&address))
+        self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))
     }
 
     /// Gives the kernels of a module their PE, their peers and their teams. Before any of them is launched; not while
@@ -358,7 +389,7 @@ impl DeviceLibrary<'_> {
     /// The address is that of an image's state with at least 4 bytes, and nothing writes it now.
     unsafe fn version_word(&self, call: &'static str, state: DevicePtr) -> Result<u32> {
         let mut word = 0_u32;
-        // SAFETY: the caller's.
+        // SAFETY: the address has 4 readable bytes of the image's state, and no kernel runs that could change them (`# Safety`).
         let read = unsafe {
             self.streams
                 .gpu
@@ -374,7 +405,8 @@ impl DeviceLibrary<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] on all members if there is no room for more teams: see [`reserve_teams`](Self::reserve_teams).
+    /// [`Error::Argument`] on all members where the team's number is beyond those that kernels have memory for: see
+    /// [`reserve_teams`](Self::reserve_teams).
     #[doc(alias = "shmemx_cuda_team")]
     pub fn add_team(&self, team: &Team<'_>) -> Result<i32> {
         const CALL: &str = "DeviceLibrary::add_team";
@@ -429,7 +461,8 @@ impl DeviceLibrary<'_> {
         self.state.deadline = nanoseconds as u64;
     }
 
-    /// Forgets a bad call or a deadline that has passed: waits wait again.
+    /// Forgets a bad call or a deadline that has passed: waits wait again. No kernel runs meanwhile that makes calls.
+    #[doc(alias = "shmemx_cuda_resume")]
     pub fn resume(&self) {
         self.streams.stop_word.forget_bad_call();
         self.world.resume_streams(self.streams);

@@ -70,7 +70,7 @@ impl World {
 
     /// The address at which this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
     /// The address is good for `sym.len()` elements, until the world ends, and is no symmetric address.
-    #[doc(alias = "nvshmem_ptr")]
+    #[doc(alias("nvshmem_ptr", "shmemx_cuda_ptr"))]
     #[must_use]
     pub fn gpu_ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<DevicePtr> {
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {

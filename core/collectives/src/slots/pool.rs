@@ -49,8 +49,7 @@ impl SlotBudget {
         self.slots() * Layout::packed(shape).bytes()
     }
 
-    /// The number of all.
-    pub fn slots(self) -> usize {
+    pub(crate) fn slots(self) -> usize {
         self.split + self.kept + self.passing
     }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use oxshmem_device_library::layout::State;
 
-use super::places::{Places, TeamChunk, TeamPlace};
+use super::layout::{DeviceLayout, TeamChunk, TeamLayout};
 use super::ring_server::RingServer;
 
 /// Everything of it that lasts as long as the world.
@@ -13,7 +13,7 @@ pub(crate) struct OpenLibrary {
     /// The thread that serves kernels, unless every PE is mapped.
     pub server: Option<RingServer>,
     /// Its memory in each PE's GPU heap.
-    pub places: Places,
+    pub layout: DeviceLayout,
     /// The memory of teams, in the order of their numbers.
     pub chunks: RefCell<Vec<TeamChunk>>,
     /// The address of this PE's GPU heap.
@@ -23,16 +23,16 @@ pub(crate) struct OpenLibrary {
 }
 
 impl OpenLibrary {
-    /// The place of a team, if there is room for it.
-    pub(super) fn place_of(&self, team: usize) -> Option<TeamPlace> {
+    /// The memory of a team, if there is some.
+    pub(super) fn layout_of(&self, team: usize) -> Option<TeamLayout> {
         self.chunks
             .borrow()
             .iter()
             .find_map(|chunk| chunk.find(team))
     }
 
-    /// The number of teams that there is room for.
-    pub(super) fn room(&self) -> usize {
+    /// The number of teams that there is memory for, the permanent ones among them.
+    pub(super) fn team_capacity(&self) -> usize {
         self.chunks.borrow().iter().map(|chunk| chunk.count).sum()
     }
 }

@@ -1,29 +1,38 @@
-//! The places of the device library's memory.
+//! The layout of the device library's memory.
 
-use oxshmem_device_library::layout::Team;
+use oxshmem_device_library::inbox::Inbox;
+use oxshmem_device_library::layout::{Shared, Team};
+use oxshmem_device_library::ring::Ring;
 
 use crate::sym::Sym;
 
 /// The teams that always are: the world, and that of the PEs that share memory.
 pub(super) const PERMANENT: usize = 2;
-/// The bytes of a member's place in the scratch memory of the world's team, and of others.
-pub(super) const PLACES: [usize; 2] = [4096, 256];
-/// The bytes that teams other than these take at first, if they are few.
-const ROOM: usize = 1 << 20;
-/// Teams that have room at first, whatever that takes.
-const FEW: usize = 16;
+/// The bytes of a member's slot in the scratch memory of the world's team, and of others.
+pub(super) const SCRATCH_SLOT_BYTES: [usize; 2] = [4096, 256];
+/// The most bytes of the first chunk of teams other than these, unless the least number of teams takes more.
+const FIRST_CHUNK_BYTES: usize = 1 << 20;
+/// The least number of teams in that chunk, whatever they take.
+const MIN_FIRST_TEAMS: usize = 16;
 
-/// The places of what there is once, in each PE's GPU heap: the same on all PEs.
+/// The memory that exists once, in each PE's GPU heap: the same on all PEs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
+pub(crate) struct DeviceLayout {
     pub block: Sym<u8>,
     pub pes: usize,
     /// The entries of the table of teams: as many as a PE may be in.
     pub teams: usize,
 }
 
-impl Places {
-    /// The ring's description, its counter of tickets, and what is known of free slots.
+// No structure reaches into the next one.
+const _: () = {
+    assert!(size_of::<Shared>() <= DeviceLayout::RING);
+    assert!(DeviceLayout::RING + size_of::<Ring>() <= DeviceLayout::CREDIT);
+    assert!(DeviceLayout::INBOX + size_of::<Inbox>() <= DeviceLayout::CLAIMED);
+};
+
+impl DeviceLayout {
+    /// The ring's description, its known credit, and its counter of tickets.
     pub(super) const RING: usize = 64;
     pub(super) const CREDIT: usize = 128;
     pub(super) const HEAD: usize = 192;
@@ -47,7 +56,7 @@ impl Places {
     }
 }
 
-/// Room for some teams, in each PE's GPU heap: the same on all PEs. Those of one chunk have neighbouring numbers.
+/// The memory of some teams, in each PE's GPU heap: the same on all PEs. Those of one chunk have neighbouring numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TeamChunk {
     pub block: Sym<u8>,
@@ -55,52 +64,54 @@ pub(crate) struct TeamChunk {
     /// The first team's number, and how many there are.
     pub first: usize,
     pub count: usize,
-    /// The bytes of a member's place in a team's scratch memory.
-    pub place: usize,
+    /// The bytes of a member's slot in a team's scratch memory.
+    pub slot_bytes: usize,
 }
 
 impl TeamChunk {
     /// The bytes of a team: its description, the members' words, their PEs, and the scratch memory.
-    pub(super) fn bytes_of_team(pes: usize, place: usize) -> usize {
+    pub(super) fn bytes_of_team(pes: usize, slot_bytes: usize) -> usize {
         let words = pes * (size_of::<u64>() + size_of::<u32>());
-        (size_of::<Team>() + words).next_multiple_of(64) + 2 * pes * place
+        (size_of::<Team>() + words).next_multiple_of(64) + 2 * pes * slot_bytes
     }
 
-    /// The number of teams that have room at first, of so many.
+    /// The number of teams in the first chunk, of so many.
     pub(super) fn first_teams(pes: usize, teams: usize) -> usize {
-        let [_, place] = PLACES;
-        teams.min(FEW.max(ROOM / Self::bytes_of_team(pes, place)))
+        let [_, slot_bytes] = SCRATCH_SLOT_BYTES;
+        let fit = FIRST_CHUNK_BYTES / Self::bytes_of_team(pes, slot_bytes);
+        teams.min(MIN_FIRST_TEAMS.max(fit))
     }
 
-    /// The place of a team, if it is here.
-    pub(super) fn find(&self, team: usize) -> Option<TeamPlace> {
+    /// The layout of a team, if it is in this chunk.
+    pub(super) fn find(&self, team: usize) -> Option<TeamLayout> {
         let at = team.checked_sub(self.first).filter(|at| *at < self.count)?;
-        let start = self.block.offset() as usize + at * Self::bytes_of_team(self.pes, self.place);
+        let start =
+            self.block.offset() as usize + at * Self::bytes_of_team(self.pes, self.slot_bytes);
         let words = start + size_of::<Team>();
         let members = words + self.pes * size_of::<u64>();
         let end = members + self.pes * size_of::<u32>();
-        Some(TeamPlace {
+        Some(TeamLayout {
             team: start,
             words,
             members,
             scratch: end.next_multiple_of(64),
-            place: self.place,
+            slot_bytes: self.slot_bytes,
         })
     }
 }
 
-/// The place of a team's memory in each PE's GPU heap.
+/// The offsets of a team's memory in each PE's GPU heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TeamPlace {
+pub(super) struct TeamLayout {
     /// Its description.
     pub team: usize,
     /// A word of each member.
     pub words: usize,
     /// The members' PEs.
     pub members: usize,
-    /// Two halves of a place for each member.
+    /// Two halves, each with a slot for each member.
     pub scratch: usize,
-    pub place: usize,
+    pub slot_bytes: usize,
 }
 
 #[cfg(test)]
@@ -112,13 +123,13 @@ mod tests {
         for pes in [1, 3, 1000] {
             let bytes = TeamChunk::bytes_of_team(pes, 256);
             let block = Sym::new(2, 0, 4096, 5 * bytes);
-            let (first, count, place) = (7, 5, 256);
+            let (first, count, slot_bytes) = (7, 5, 256);
             let chunk = TeamChunk {
                 block,
                 pes,
                 first,
                 count,
-                place,
+                slot_bytes,
             };
             assert_eq!((chunk.find(6), chunk.find(12)), (None, None));
             let mut end = 4096;
@@ -128,14 +139,14 @@ mod tests {
                     at.team == end && at.words.is_multiple_of(8) && at.scratch.is_multiple_of(64)
                 );
                 assert!(at.words + 8 * pes <= at.members && at.members + 4 * pes <= at.scratch);
-                end = at.scratch + 2 * pes * place;
+                end = at.scratch + 2 * pes * slot_bytes;
             }
             assert_eq!(end, 4096 + 5 * bytes);
         }
     }
 
     #[test]
-    fn few_members_have_room_for_all_teams_at_first_and_many_for_some() {
+    fn the_first_chunk_has_all_teams_of_few_members_and_some_of_many() {
         assert_eq!(TeamChunk::first_teams(4, 256), 256);
         assert_eq!(TeamChunk::first_teams(10_000, 256), 16);
         assert_eq!(TeamChunk::first_teams(10_000, 3), 3);
