@@ -16,13 +16,14 @@ mod strided;
 mod wait;
 
 pub use self::address::{
-    Addresses, address_of, addresses, block_at, cached_object, object_at, peer_table, rest_at,
-    word_table,
+    Addresses, address_of, addresses, block_at, cached_object, is_in_gpu_heap, object_at,
+    peer_table, rest_at, word_table,
 };
 pub use self::fast_path::{try_atomic, try_g, try_get, try_p, try_put, try_quiet};
 #[cfg(feature = "cuda")]
 pub use self::gpu::{
-    check_image, default_gpu_limit, device_library, gpu_address_of, gpu_number, prepare_image,
+    check_image, default_gpu_limit, device_library, gpu_address_of, gpu_number,
+    open_device_library, prepare_image, why_no_gpu_heap,
 };
 pub use self::lifecycle::{
     all_say, detach, drive_in_waits, finalize_at_exit, is_checked, program_memory, quiesce,

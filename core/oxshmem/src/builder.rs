@@ -244,10 +244,10 @@ impl Builder {
             config.set_heap_limit(by, bytes as u64)?;
         }
         if let Some(bytes) = self.default_gpu_limit.filter(|_| !config.names_gpu_limit) {
-            config.gpu_limit = bytes as u64;
+            (config.gpu_limit, config.gpu_limit_is_default) = (bytes as u64, true);
         }
         if let Some(bytes) = self.gpu_limit {
-            config.gpu_limit = bytes as u64;
+            (config.gpu_limit, config.gpu_limit_is_default) = (bytes as u64, false);
         }
         config.model = self.model.unwrap_or(config.model);
         config.check = self.check.unwrap_or(config.check);
@@ -391,6 +391,8 @@ fn assemble(setup: Setup) -> World {
         hosts: setup.hosts,
         #[cfg(feature = "cuda")]
         gpu_streams,
+        #[cfg(feature = "cuda")]
+        no_gpu_heap: gpu.absence,
         stats,
     };
     let context = Context::default(Arc::new(pe), peers.table, peers.lanes);

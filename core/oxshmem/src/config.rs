@@ -155,6 +155,8 @@ pub(crate) struct Config {
     pub gpu_limit: u64,
     /// Whether the environment says it.
     pub names_gpu_limit: bool,
+    /// Whether it is a binding's default, which the job need not have.
+    pub gpu_limit_is_default: bool,
     /// The number of the GPU to take.
     pub gpu: Option<usize>,
     pub huge_pages: HugePages,
@@ -184,6 +186,7 @@ impl Default for Config {
             heap_limit_by: "OXSHMEM_SYMMETRIC_SIZE",
             gpu_limit: 0,
             names_gpu_limit: false,
+            gpu_limit_is_default: false,
             gpu: None,
             huge_pages: HugePages::Transparent,
             transports: None,

@@ -45,6 +45,9 @@ pub(crate) struct PeState {
     /// The GPU work of streams and of copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
     #[cfg(feature = "cuda")]
     pub gpu_streams: Option<Arc<GpuStreams>>,
+    /// The reason why there is no GPU heap, where there would be one by default.
+    #[cfg(feature = "cuda")]
+    pub no_gpu_heap: Option<String>,
     pub stats: Option<Arc<Stats>>,
 }
 

@@ -124,6 +124,16 @@ pub fn addresses(world: &World) -> Addresses {
     }
 }
 
+/// Whether an address is one of this PE's GPU heap, which the CPU cannot load.
+#[must_use]
+pub fn is_in_gpu_heap(world: &World, address: usize) -> bool {
+    let gpu = world.worker.engine.gpu.as_ref();
+    gpu.is_some_and(|(base, limit)| {
+        let base = base.load(Ordering::Relaxed).addr();
+        address.wrapping_sub(base) < *limit
+    })
+}
+
 /// Each PE's symmetric host memory as this process loads and stores it, for code that a binding compiles into programs.
 ///
 /// The table stays at its address while the world lives. Such code does with whole words, relaxed, what

@@ -8,9 +8,16 @@ use crate::error::Result;
 use crate::sym::Sym;
 use crate::world::World;
 
-/// A GPU heap of at most `bytes` bytes where the environment says nothing of one.
+/// A GPU heap of at most `bytes` bytes where neither the environment nor the program says anything of one. It is no error where a PE
+/// has no GPU, or no such default: then the job has no GPU heap, and [`why_no_gpu_heap`] says why.
 pub fn default_gpu_limit(builder: Builder, bytes: usize) -> Builder {
     builder.default_gpu_limit(bytes)
+}
+
+/// The reason why the job has no GPU heap, where this or another PE would have had one by [default](default_gpu_limit).
+#[must_use]
+pub fn why_no_gpu_heap(world: &World) -> Option<&str> {
+    world.pe.no_gpu_heap.as_deref()
 }
 
 /// The number of this PE's GPU, if it has a GPU heap.
@@ -32,7 +39,13 @@ pub fn gpu_address_of(world: &World, sym: Sym<u8>, pe: usize) -> Option<u64> {
 ///
 /// As [`World::device_library`].
 pub fn device_library(world: &World) -> Result<DeviceLibrary<'_>> {
-    world.device_library_again()
+    world.open_or_get_device_library()
+}
+
+/// The device library of a world, if it is open. This opens none.
+#[must_use]
+pub fn open_device_library(world: &World) -> Option<DeviceLibrary<'_>> {
+    world.opened_device_library()
 }
 
 /// Refuses an image that was compiled with the header of another version, by the first word of its state.

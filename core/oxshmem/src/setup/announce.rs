@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::options::ProgramMemory;
 use crate::registry::spec::Spec;
-use crate::setup::card::{BusinessCard, agree_on_gpu_limit, exchange_cards};
+use crate::setup::card::{BusinessCard, agree_on_gpu_heap, exchange_cards};
 use crate::setup::devices::{OpenedRails, Probe};
 use crate::setup::gpu_setup::{GpuHeap, GpuSource};
 use crate::setup::hosts::Hosts;
@@ -64,7 +64,13 @@ pub(super) fn announce(
     let mut card = my_card(config, host, &probe, gpu_limit, access.is_some());
     card.statics ^= additions.digest();
     let mut cards = exchange_cards(bootstrap, &card)?;
-    let gpu = gpu.into_heap(agree_on_gpu_limit(&cards)?, access);
+    let agreed = agree_on_gpu_heap(&cards)?;
+    if agreed.limit == 0 {
+        for card in &mut cards {
+            (card.gpu, card.stages) = (Ok(0), false);
+        }
+    }
+    let gpu = gpu.into_heap(agreed, access);
     check_rules(&config.rules, transports, &cards)?;
     let names: Vec<&str> = cards.iter().map(|card| &*card.host).collect();
     let trace = open(bootstrap, config.trace.as_deref(), &names)?;
@@ -105,6 +111,7 @@ fn my_card(
         cpus: cpus.map(|c| c.allowed.to_string()).unwrap_or_default(),
         limit: config.heap_limit,
         gpu,
+        gpu_by_default: config.gpu_limit_is_default,
         stages,
         memory,
         model: config.model,

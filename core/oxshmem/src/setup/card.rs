@@ -26,6 +26,8 @@ pub(super) struct BusinessCard {
     pub limit: Option<u64>,
     /// The limit of its GPU heap in bytes, 0 without one; or the reason why a heap that was asked for cannot be made.
     pub gpu: Result<u64, String>,
+    /// Whether that heap is a default, which no PE need have.
+    pub gpu_by_default: bool,
     /// Whether its process can copy to and from its GPU heap, so that transfers can be staged through host memory.
     pub stages: bool,
     /// Bytes of its host's memory that the PE may use.
@@ -140,23 +142,62 @@ impl BusinessCard {
     }
 }
 
-/// The GPU heap's limit in bytes: the smallest of all PEs' (M14); 0 if there is none.
-pub(super) fn agree_on_gpu_limit(cards: &[BusinessCard]) -> Result<usize> {
+/// The GPU heap on which all PEs have agreed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct AgreedGpuHeap {
+    /// In bytes: the smallest limit of all PEs (M14); 0 if there is none.
+    pub limit: usize,
+    /// The reason why there is none, where some PE would have had one by default.
+    pub absence: Option<String>,
+}
+
+impl AgreedGpuHeap {
+    /// A heap that no setting asks for is there where every PE can have it, and else on none.
+    fn by_default(cards: &[BusinessCard]) -> Self {
+        let failed = cards.iter().position(|card| card.gpu.is_err());
+        let without = cards.iter().position(|card| card.gpu == Ok(0));
+        let absence = match (failed, without) {
+            (Some(pe), _) => cards.get(pe).and_then(|card| {
+                let why = card.gpu.as_ref().err()?;
+                Some(format!("PE {pe} says: {why}"))
+            }),
+            (None, Some(pe)) => Some(format!(
+                "the program of PE {pe} has no kernels that call oxshmem"
+            )),
+            (None, None) => None,
+        };
+        match absence {
+            Some(_) => AgreedGpuHeap { limit: 0, absence },
+            None => Self::smallest(cards),
+        }
+    }
+
+    fn smallest(cards: &[BusinessCard]) -> Self {
+        let limits = cards.iter().filter_map(|card| card.gpu.as_ref().ok());
+        let least = limits.copied().min().unwrap_or(0);
+        AgreedGpuHeap {
+            limit: usize::try_from(least).unwrap_or(usize::MAX),
+            absence: None,
+        }
+    }
+}
+
+/// The GPU heap of the job.
+pub(super) fn agree_on_gpu_heap(cards: &[BusinessCard]) -> Result<AgreedGpuHeap> {
+    let mut wanted = cards.iter().filter(|card| card.gpu != Ok(0)).peekable();
+    if wanted.peek().is_some() && wanted.all(|card| card.gpu_by_default) {
+        return Ok(AgreedGpuHeap::by_default(cards));
+    }
     none_failed(cards.iter().map(|card| card.gpu.as_ref().err().cloned()))?;
-    let limits = cards.iter().filter_map(|card| card.gpu.as_ref().ok());
-    let limits: Vec<u64> = limits.copied().collect();
-    let with = limits.iter().position(|limit| *limit > 0);
-    let without = limits.iter().position(|limit| *limit == 0);
+    let with = cards.iter().position(|card| card.gpu != Ok(0));
+    let without = cards.iter().position(|card| card.gpu == Ok(0));
     match (with, without) {
         (Some(a), Some(b)) => Err(Error::Disagreement {
             a,
             b,
             what: "whether there is a GPU heap (OXSHMEM_CUDA_SYMMETRIC_SIZE)".into(),
         }),
-        _ => {
-            let least = limits.into_iter().min().unwrap_or(0);
-            Ok(usize::try_from(least).unwrap_or(usize::MAX))
-        }
+        _ => Ok(AgreedGpuHeap::smallest(cards)),
     }
 }
 
@@ -191,6 +232,7 @@ pub(super) mod tests {
             cpu_count: 1,
             limit: None,
             gpu: Ok(0),
+            gpu_by_default: false,
             stages: false,
             memory: 0,
             model: MemoryModel::Ordered,
@@ -210,6 +252,40 @@ pub(super) mod tests {
             rdma: Vec::new(),
             offers: Vec::new(),
             networks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_gpu_heap_by_default_is_there_for_all_pes_or_for_none() {
+        type Gpu = (Result<u64, &'static str>, bool);
+        let of = |(gpu, gpu_by_default): Gpu| BusinessCard {
+            gpu: gpu.map_err(Into::into),
+            gpu_by_default,
+            ..card()
+        };
+        let agreed = |a: Gpu, b: Gpu| {
+            let agreed = agree_on_gpu_heap(&[of(a), of(b)]);
+            agreed.map(|heap| (heap.limit, heap.absence.unwrap_or_default()))
+        };
+        let heap = |a: Gpu, b: Gpu| agreed(a, b).unwrap();
+        let (default, broken): (Gpu, Gpu) = ((Ok(8), true), (Err("no GPU"), true));
+        let (asked, fails, none): (Gpu, Gpu, Gpu) =
+            ((Ok(4), false), (Err("no GPU"), false), (Ok(0), false));
+        assert_eq!(heap(none, none), (0, String::new()));
+        assert_eq!(heap(default, default), (8, String::new()));
+        assert_eq!(heap(default, asked), (4, String::new()));
+        let without = "the program of PE 1 has no kernels that call oxshmem";
+        assert_eq!(heap(default, none), (0, without.into()));
+        assert_eq!(heap(broken, none), (0, "PE 0 says: no GPU".into()));
+        assert_eq!(heap(default, broken), (0, "PE 1 says: no GPU".into()));
+        // Settings of one PE that ask for a heap ask for it on all.
+        for (a, b, why) in [
+            (asked, broken, "no GPU"),
+            (fails, default, "no GPU"),
+            (asked, none, "whether there is a GPU heap"),
+        ] {
+            let told = agreed(a, b).unwrap_err().to_string();
+            assert!(told.contains(why), "{told}");
         }
     }
 }

@@ -32,6 +32,7 @@ use crate::gpu::cuda::device::Gpu;
 use crate::heap::{Growth, Heap};
 use crate::options::Overrides;
 use crate::registry;
+use crate::setup::card::AgreedGpuHeap;
 use crate::setup::membership::Membership;
 #[cfg(feature = "cuda")]
 use crate::stream::gpu_streams::{GpuStreams, GpuSyncWords};
@@ -43,6 +44,9 @@ pub(crate) struct GpuParts {
     pub flushes: GpuFlushes,
     #[cfg(feature = "cuda")]
     pub streams: Option<GpuStreams>,
+    /// The reason why there is no heap, where there would be one by default.
+    #[cfg(feature = "cuda")]
+    pub absence: Option<String>,
     pub stage: Arc<StagingServer>,
 }
 
@@ -67,6 +71,8 @@ pub(super) struct GpuHeap {
     own: Option<GpuSyncWords>,
     #[cfg(feature = "cuda")]
     cuda: Option<Gpu>,
+    #[cfg(feature = "cuda")]
+    absence: Option<String>,
 }
 
 /// This PE's GPU as its streams use it, if its heap is CUDA memory.
@@ -162,16 +168,24 @@ impl GpuSource {
         }
     }
 
-    /// The heap of `limit` bytes on which the PEs have agreed.
-    pub(super) fn into_heap(self, limit: usize, access: Option<Arc<dyn GpuAccess>>) -> GpuHeap {
+    /// The heap on which the PEs have agreed. A PE's own memory is dropped where there is none.
+    pub(super) fn into_heap(
+        self,
+        agreed: AgreedGpuHeap,
+        access: Option<Arc<dyn GpuAccess>>,
+    ) -> GpuHeap {
+        let exists = agreed.limit > 0;
+        let memory = self.memory.ok().flatten().filter(|_| exists);
         GpuHeap {
-            heap: Heap::on_gpu(self.memory.ok().flatten(), limit),
-            access,
-            exists: limit > 0,
+            heap: Heap::on_gpu(memory, agreed.limit),
+            access: access.filter(|_| exists),
+            exists,
+            #[cfg(feature = "cuda")]
+            absence: agreed.absence,
             #[cfg(feature = "cuda")]
             own: None,
             #[cfg(feature = "cuda")]
-            cuda: self.cuda,
+            cuda: self.cuda.filter(|_| exists),
         }
     }
 }
@@ -266,6 +280,8 @@ impl GpuHeap {
             flushes,
             #[cfg(feature = "cuda")]
             streams: streams.streams,
+            #[cfg(feature = "cuda")]
+            absence: self.absence,
             stage,
         }
     }
