@@ -1,10 +1,11 @@
 // The announcement of an image to the host's library, which fills its state in shmemx_cuda_init. Host code of the CUDA runtime
-// alone has it. A program without that library fills the state by DeviceLibrary::prepare.
+// alone has it. The declarations are there in both halves of a source, since compilers read host functions in both. A program
+// without that library fills the state by DeviceLibrary::prepare.
 #pragma once
 
 #include "collective.cuh"
 
-#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(__CUDA_ARCH__)
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 
 // In the form of `Image` in core/capi/src/cuda.rs.
 struct oxshmem_image {
@@ -20,6 +21,7 @@ __attribute__((weak)) void oxshmem_register_image(const oxshmem_image* image);
 __attribute__((weak)) void oxshmem_unregister_image(const oxshmem_image* image);
 }
 
+#if !defined(__CUDA_ARCH__)
 namespace oxshmem {
 namespace {
 
@@ -44,5 +46,6 @@ struct ThisImage {
 
 }  // namespace
 }  // namespace oxshmem
+#endif
 
 #endif

@@ -48,8 +48,8 @@ struct Request {
 
 OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u64)oxshmem_state.heap; }
 
-// Waits until the host has read so many requests, whose slots are free then. One thread of many asks the host, and the others
-// see its answer. False if the wait was ended.
+// Waits until the host has read so many requests, whose slots are free then. Threads that find the credit used up ask the host; the
+// answer serves all later ones. False if the wait was ended.
 OXSHMEM_OUTLINE bool ask_for_credit(const Ring* ring, u64 wanted) {
     if (!spin::until_at_least(ring->taken, wanted)) return false;
     words::store_release(ring->credit, words::load_acquire(ring->taken));

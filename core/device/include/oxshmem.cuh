@@ -780,8 +780,8 @@ struct Request {
 
 OXSHMEM_DEVICE u64 offset_of(const void* symmetric) { return (u64)symmetric - (u64)oxshmem_state.heap; }
 
-// Waits until the host has read so many requests, whose slots are free then. One thread of many asks the host, and the others
-// see its answer. False if the wait was ended.
+// Waits until the host has read so many requests, whose slots are free then. Threads that find the credit used up ask the host; the
+// answer serves all later ones. False if the wait was ended.
 OXSHMEM_OUTLINE bool ask_for_credit(const Ring* ring, u64 wanted) {
     if (!spin::until_at_least(ring->taken, wanted)) return false;
     words::store_release(ring->credit, words::load_acquire(ring->taken));
@@ -1952,9 +1952,10 @@ OXSHMEM_OUTLINE int exscan(Scope scope, team_t team, T* dest, const T* source, s
 }  // namespace oxshmem
 
 // The announcement of an image to the host's library, which fills its state in shmemx_cuda_init. Host code of the CUDA runtime
-// alone has it. A program without that library fills the state by DeviceLibrary::prepare.
+// alone has it. The declarations are there in both halves of a source, since compilers read host functions in both. A program
+// without that library fills the state by DeviceLibrary::prepare.
 
-#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(__CUDA_ARCH__)
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 
 // In the form of `Image` in core/capi/src/cuda.rs.
 struct oxshmem_image {
@@ -1970,6 +1971,7 @@ __attribute__((weak)) void oxshmem_register_image(const oxshmem_image* image);
 __attribute__((weak)) void oxshmem_unregister_image(const oxshmem_image* image);
 }
 
+#if !defined(__CUDA_ARCH__)
 namespace oxshmem {
 namespace {
 
@@ -1994,5 +1996,6 @@ struct ThisImage {
 
 }  // namespace
 }  // namespace oxshmem
+#endif
 
 #endif
