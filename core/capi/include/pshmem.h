@@ -32,6 +32,8 @@ int pshmemx_cuda_init(void);
 int pshmemx_cuda_device(void);
 int pshmemx_cuda_check(void);
 void *pshmemx_cuda_malloc(size_t size);
+void *pshmemx_cuda_ptr(const void *dest, int pe);
+int pshmemx_cuda_resume(void);
 int pshmemx_cuda_reserve_teams(int teams);
 int pshmemx_cuda_team(shmem_team_t team);
 void *pshmem_malloc(size_t size);

@@ -19,6 +19,10 @@ int shmemx_cuda_device(void);
 int shmemx_cuda_check(void);
 #define HAVE_SHMEMX_CUDA_MALLOC 1
 void *shmemx_cuda_malloc(size_t size);
+#define HAVE_SHMEMX_CUDA_PTR 1
+void *shmemx_cuda_ptr(const void *dest, int pe);
+#define HAVE_SHMEMX_CUDA_RESUME 1
+int shmemx_cuda_resume(void);
 #define HAVE_SHMEMX_CUDA_RESERVE_TEAMS 1
 int shmemx_cuda_reserve_teams(int teams);
 #define HAVE_SHMEMX_CUDA_TEAM 1

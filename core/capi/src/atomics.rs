@@ -8,7 +8,6 @@ use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue, bindings};
 use crate::call::{cold, fast_path, pe_index, with_context};
 use crate::failure::or_abort_job;
 use crate::handles::Ctx;
-use crate::objects::not_null;
 
 /// An atomic that returns nothing, or the old value.
 macro_rules! atomic {
@@ -38,7 +37,7 @@ macro_rules! nonblocking {
                 let word = match library.addresses.word($word) {
                     Some(word) => word,
                     None => cold(|| {
-                        or_abort_job(call, not_null("fetch", fetch, 1));
+                        or_abort_job(call, library.local_operand("fetch", fetch, 1));
                         library.word_or_abort(call, stringify!($word), $word)
                     }),
                 };

@@ -4,16 +4,18 @@
 //! CUDA runtime, which alone knows the variables of its images.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use oxshmem::cuda::DevicePtr;
-use oxshmem::{Builder, DeviceLibrary, MemoryKind, bindings};
+use oxshmem::{Builder, DeviceLibrary, MemoryKind, World, bindings};
 
-use crate::failure::{CResult, Failure, report};
+use crate::call::pe_index;
+use crate::failure::{CResult, Failure, report, status};
 use crate::handles::Team;
 use crate::library;
 use crate::memory;
+use crate::objects;
 
 /// The limit of the GPU heap of a program with such images, if the environment does not say it.
 const HEAP: usize = 1 << 30;
@@ -27,15 +29,28 @@ pub struct Image {
     /// The version of its header, and the bytes of its state.
     abi: u32,
     /// Makes a device the thread's own, and gives the address of the image's state there.
-    locate: unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int,
+    locate: Option<unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int>,
     /// The words for an error of that.
-    error: unsafe extern "C" fn(c_int) -> *const c_char,
+    error: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
 }
 
-/// The images of this process.
-static IMAGES: Mutex<Vec<&'static Image>> = Mutex::new(Vec::new());
+/// An image of this process.
+#[derive(Debug)]
+struct Known {
+    image: NonNull<Image>,
+    /// The calls that use it now. It stays until there are none.
+    uses: usize,
+}
 
-fn images() -> MutexGuard<'static, Vec<&'static Image>> {
+// SAFETY: an image is read alone, by any thread, while it is registered.
+unsafe impl Send for Known {}
+
+/// The images of this process.
+static IMAGES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+/// Told when a use ends.
+static UNUSED: Condvar = Condvar::new();
+
+fn images() -> MutexGuard<'static, Vec<Known>> {
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -43,17 +58,49 @@ fn images() -> MutexGuard<'static, Vec<&'static Image>> {
 ///
 /// # Safety
 ///
-/// The structure stays as it is until the image is withdrawn.
+/// It is null, or the structure stays as it is, and its functions callable, until [`oxshmem_unregister_image`] returns for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxshmem_register_image(image: *const Image) {
-    // SAFETY: the caller's promise.
-    images().extend(unsafe { image.as_ref() });
+    let image = NonNull::new(image.cast_mut());
+    images().extend(image.map(|image| Known { image, uses: 0 }));
 }
 
-/// Withdraws an image, whose library is unloaded.
+/// Withdraws an image, whose library is unloaded. Waits for calls that use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn oxshmem_unregister_image(image: *const Image) {
-    images().retain(|known| !std::ptr::eq(*known, image));
+    let is_used = |known: &Known| known.image.as_ptr().cast_const() == image && known.uses > 0;
+    let mut known = images();
+    while known.iter().any(is_used) {
+        known = UNUSED.wait(known).unwrap_or_else(PoisonError::into_inner);
+    }
+    known.retain(|known| known.image.as_ptr().cast_const() != image);
+}
+
+/// The use of an image, which keeps it registered.
+struct ImageUse(NonNull<Image>);
+
+impl ImageUse {
+    /// None if the image is not registered any more.
+    fn begin(image: NonNull<Image>) -> Option<ImageUse> {
+        images().iter_mut().find(|known| known.image == image)?.uses += 1;
+        Some(ImageUse(image))
+    }
+
+    fn image(&self) -> &Image {
+        // SAFETY: the image is registered, and unregister waits for this use, so it is mapped and stays as it is.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for ImageUse {
+    fn drop(&mut self) {
+        let mut images = images();
+        let own = images.iter_mut().find(|known| known.image == self.0);
+        if let Some(own) = own {
+            own.uses -= 1;
+        }
+        UNUSED.notify_all();
+    }
 }
 
 /// Gives a program whose kernels call oxshmem a GPU heap, if the environment says nothing of one.
@@ -64,38 +111,66 @@ pub(crate) fn default_heap(builder: Builder) -> Builder {
     }
 }
 
-fn no_heap() -> Failure {
-    Failure::Gpu("this job has no GPU heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE".into())
+fn no_heap(world: &World) -> Failure {
+    let why = bindings::why_no_gpu_heap(world).map(|why| format!(" ({why})"));
+    let why = why.unwrap_or_default();
+    Failure::Gpu(format!(
+        "this job has no GPU heap{why}; set OXSHMEM_CUDA_SYMMETRIC_SIZE"
+    ))
 }
 
-/// Gives the state of every image its contents.
+/// The device library, which `init` alone opens.
+fn open_library(world: &World) -> CResult<DeviceLibrary<'_>> {
+    if bindings::gpu_number(world).is_none() {
+        return Err(no_heap(world));
+    }
+    bindings::open_device_library(world)
+        .ok_or_else(|| Failure::Gpu("call shmemx_cuda_init first, on all PEs".into()))
+}
+
+/// Opens the device library, which is collective, and gives the state of every image its contents.
 pub(crate) fn init(call: &'static str) -> c_int {
-    status(call, || {
+    let init = || {
         let library = library::get()?;
         library.with_world(|world| {
-            let gpu = bindings::gpu_number(world).ok_or_else(no_heap)?;
+            let gpu = bindings::gpu_number(world).ok_or_else(|| no_heap(world))?;
             let device = bindings::device_library(world)?;
             // The list is not locked meanwhile: the runtime may load an image, which announces itself.
-            let known = images().clone();
-            known
-                .into_iter()
-                .try_for_each(|image| prepare(call, &device, image, gpu))
+            let known: Vec<NonNull<Image>> = images().iter().map(|known| known.image).collect();
+            if known.is_empty() {
+                return Err(Failure::Gpu(
+                    "no image of this process has announced itself: no source with kernels includes oxshmem.cuh, or the compiler is \
+                     neither nvcc nor oxshmem cuda cc"
+                        .into(),
+                ));
+            }
+            let mut used = known.into_iter().filter_map(ImageUse::begin);
+            used.try_for_each(|used| prepare(call, &device, &used, gpu))
         })
-    })
+    };
+    status(call, init())
 }
 
-fn prepare(call: &'static str, device: &DeviceLibrary<'_>, image: &Image, gpu: usize) -> CResult {
+fn prepare(call: &'static str, device: &DeviceLibrary<'_>, used: &ImageUse, gpu: usize) -> CResult {
+    let image = used.image();
     bindings::check_image(call, image.abi)?;
+    let Some(locate) = image.locate else {
+        return Err(Failure::Gpu(
+            "an image without a function that locates its state".into(),
+        ));
+    };
     let mut state = null_mut();
     let number = c_int::try_from(gpu).unwrap_or(-1);
-    // SAFETY: the header's own function, for a place of ours.
-    let code = unsafe { (image.locate)(number, &raw mut state) };
+    // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped; the place is this function's.
+    let code = unsafe { locate(number, &raw mut state) };
     if code != 0 {
-        // SAFETY: the header's own function.
-        let words = unsafe { (image.error)(code) };
+        let words = image.error.map_or(std::ptr::null(), |error| {
+            // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped.
+            unsafe { error(code) }
+        });
         let words = match words.is_null() {
             true => "an unknown error".into(),
-            // SAFETY: the runtime gives a string that stays.
+            // SAFETY: the words are a string that ends, and stay as long as the image's runtime, which the use keeps.
             false => unsafe { CStr::from_ptr(words) }.to_string_lossy(),
         };
         return Err(Failure::Gpu(format!(
@@ -103,7 +178,8 @@ fn prepare(call: &'static str, device: &DeviceLibrary<'_>, image: &Image, gpu: u
         )));
     }
     let state = DevicePtr::from_raw(state.addr() as u64);
-    // SAFETY: the image's own header has found its variable, and the program runs none of its kernels now.
+    // SAFETY: the image, which is registered, has found its variable by this address, and its first word is `abi`; the program runs
+    // none of its kernels during this call (the call's page).
     unsafe { bindings::prepare_image(device, call, state) }?;
     Ok(())
 }
@@ -122,20 +198,31 @@ pub(crate) fn device(_: &'static str) -> c_int {
 pub(crate) fn malloc(call: &'static str, size: usize) -> *mut c_void {
     memory::address(call, |world| {
         if bindings::gpu_number(world).is_none() {
-            return Err(no_heap());
+            return Err(no_heap(world));
         }
         Ok(world.alloc_on(MemoryKind::Cuda, size))
     })
 }
 
-/// Room for teams in kernels.
+/// The address for this PE's kernels of a PE's copy of an object in GPU memory; null where there is none.
+pub(crate) fn ptr(_: &'static str, dest: *const c_void, pe: c_int) -> *mut c_void {
+    let found = || {
+        let library = library::get().ok()?;
+        let byte = bindings::object_at(&library.world, "dest", dest.cast::<u8>(), 1).ok()?;
+        objects::gpu_address(&library.world, byte, pe_index(pe))
+    };
+    found().unwrap_or(null_mut())
+}
+
+/// Memory for teams in kernels.
 pub(crate) fn reserve_teams(call: &'static str, teams: c_int) -> c_int {
-    status(call, || {
+    let reserve = || {
         let teams =
             usize::try_from(teams).map_err(|_| Failure::argument("teams", "this is negative"))?;
         let library = library::get()?;
-        library.with_world(|world| Ok(bindings::device_library(world)?.reserve_teams(teams)?))
-    })
+        library.with_world(|world| Ok(open_library(world)?.reserve_teams(teams)?))
+    };
+    status(call, reserve())
 }
 
 /// A team's number for kernels; -1 where it has none.
@@ -144,11 +231,9 @@ pub(crate) fn team(call: &'static str, team: Team) -> c_int {
         let library = library::get()?;
         let team = library.team(team)?;
         library.with_world(|world| {
-            if bindings::gpu_number(world).is_none() {
-                return Err(no_heap());
-            }
+            let device = open_library(world)?;
             let team = team.team.attach(world)?;
-            Ok(bindings::device_library(world)?.add_team(&team)?)
+            Ok(device.add_team(&team)?)
         })
     };
     number().unwrap_or_else(|failure| {
@@ -159,18 +244,21 @@ pub(crate) fn team(call: &'static str, team: Team) -> c_int {
 
 /// The error of a kernel, told.
 pub(crate) fn check(call: &'static str) -> c_int {
-    status(call, || {
+    let check = || {
         let library = library::get()?;
-        library.with_world(|world| Ok(bindings::device_library(world)?.check()?))
-    })
+        library.with_world(|world| Ok(open_library(world)?.check()?))
+    };
+    status(call, check())
 }
 
-fn status(call: &'static str, act: impl FnOnce() -> CResult) -> c_int {
-    match act() {
-        Ok(()) => 0,
-        Err(failure) => {
-            report(call, &failure);
-            -1
-        }
-    }
+/// Forgets the error of a kernel, after which kernels' waits wait again.
+pub(crate) fn resume(call: &'static str) -> c_int {
+    let resume = || {
+        let library = library::get()?;
+        library.with_world(|world| {
+            open_library(world)?.resume();
+            Ok(())
+        })
+    };
+    status(call, resume())
 }

@@ -36,6 +36,10 @@ pub(crate) fn malloc(call: &'static str, _size: usize) -> *mut c_void {
     or_abort_job(call, Err(failure()))
 }
 
+pub(crate) fn ptr(_: &'static str, _dest: *const c_void, _pe: c_int) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
 pub(crate) fn team(call: &'static str, _team: Team) -> c_int {
     init(call)
 }
@@ -45,5 +49,9 @@ pub(crate) fn reserve_teams(call: &'static str, _teams: c_int) -> c_int {
 }
 
 pub(crate) fn check(call: &'static str) -> c_int {
+    init(call)
+}
+
+pub(crate) fn resume(call: &'static str) -> c_int {
     init(call)
 }

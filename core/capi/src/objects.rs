@@ -73,6 +73,25 @@ impl Library {
         ))
     }
 
+    /// Refuses null for `len` elements of the program's own memory, and, where checks are on, an address in this PE's GPU heap. Puts
+    /// and gets call it on their slow path alone: else it would cost an instruction.
+    pub(crate) fn local_operand<T>(
+        &self,
+        name: &'static str,
+        address: *const T,
+        len: usize,
+    ) -> CResult {
+        not_null(name, address, len)?;
+        let is_checked = len > 0 && bindings::is_checked(&self.world);
+        if is_checked && bindings::is_in_gpu_heap(&self.world, address.addr()) {
+            return Err(Failure::argument(
+                name,
+                "this lies in GPU memory, which the CPU cannot load; give memory of the host, or make the call in a kernel",
+            ));
+        }
+        Ok(())
+    }
+
     /// A word for atomics.
     #[inline(always)]
     pub(crate) fn word<T: Pod>(&self, name: &'static str, address: *const T) -> CResult<Sym<T>> {
@@ -134,8 +153,7 @@ pub(crate) fn gpu_address(_: &World, _: Sym<u8>, _: usize) -> Option<*mut c_void
     None
 }
 
-/// Refuses null for `len` elements of the program's own memory. Puts and gets call it on their slow path alone: else it
-/// would cost an instruction.
+/// Refuses null for `len` elements of the program's own memory.
 pub(crate) fn not_null<T>(name: &'static str, address: *const T, len: usize) -> CResult {
     if address.is_null() && len > 0 {
         return Err(Failure::argument(

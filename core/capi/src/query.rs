@@ -8,7 +8,6 @@ use oxshmem::{Sym, bindings};
 use crate::call::pe_index;
 use crate::handles::Team;
 use crate::library::{self, Library};
-use crate::objects;
 
 /// `SHMEM_VENDOR_STRING`.
 const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
@@ -43,13 +42,12 @@ fn at(dest: *const c_void, pe: usize) -> *mut c_void {
     let Some((library, byte)) = byte(dest) else {
         return null_mut();
     };
-    // A PE reaches itself, whatever is checked.
-    if pe == library.world.my_pe() {
+    // A PE reaches itself, whatever is checked, but for GPU memory, which the CPU cannot load.
+    if pe == library.world.my_pe() && bindings::address_of(&library.world, byte).is_some() {
         return dest.cast_mut();
     }
-    let on_host = library.world.ptr(byte, pe).map(|at| at.as_ptr().cast());
-    let found = on_host.or_else(|| objects::gpu_address(&library.world, byte, pe));
-    found.unwrap_or(null_mut())
+    let found = library.world.ptr(byte, pe);
+    found.map_or(null_mut(), |at| at.as_ptr().cast())
 }
 
 pub(crate) fn team_ptr(_: &'static str, team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {

@@ -12,7 +12,6 @@ use crate::call::{cold, fast_path, pe_index, with_context};
 use crate::failure::{CResult, Failure, or_abort_job};
 use crate::handles::Ctx;
 use crate::library::Library;
-use crate::objects::not_null;
 
 #[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
@@ -31,7 +30,7 @@ pub(crate) unsafe fn put<T: Pod>(
             // SAFETY: as above.
             Some(to) => unsafe { context.put_raw(to, source, pe_index(pe)) },
             None => cold(move || {
-                or_abort_job(call, not_null("source", source, nelems));
+                or_abort_job(call, library.local_operand("source", source, nelems));
                 let to = or_abort_job(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
                 unsafe { context.put_raw(to, source.cast(), pe_index(pe)) }
@@ -57,7 +56,7 @@ pub(crate) unsafe fn get<T: Pod>(
             // SAFETY: as above.
             Some(from) => unsafe { context.get_raw(dest, from, pe_index(pe)) },
             None => cold(move || {
-                or_abort_job(call, not_null("dest", dest, nelems));
+                or_abort_job(call, library.local_operand("dest", dest, nelems));
                 let from = or_abort_job(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
                 unsafe { context.get_raw(dest.cast(), from, pe_index(pe)) }
@@ -79,7 +78,7 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
             // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
             Some(dest) => unsafe { context.put_nbi(dest, source, nelems, pe_index(pe)) },
             None => cold(move || {
-                or_abort_job(call, not_null("source", source, nelems));
+                or_abort_job(call, library.local_operand("source", source, nelems));
                 let dest = or_abort_job(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
                 unsafe { context.put_nbi(dest, source.cast(), dest.len(), pe_index(pe)) }
@@ -101,7 +100,7 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
             // SAFETY: as of put_nbi.
             Some(source) => unsafe { context.get_nbi(dest, source, nelems, pe_index(pe)) },
             None => cold(move || {
-                or_abort_job(call, not_null("dest", dest, nelems));
+                or_abort_job(call, library.local_operand("dest", dest, nelems));
                 let source = or_abort_job(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
                 unsafe { context.get_nbi(dest.cast(), source, source.len(), pe_index(pe)) }
@@ -250,7 +249,7 @@ pub(crate) unsafe fn ibput<T: Pod>(
                 });
             }
             None => {
-                not_null("source", source, span)?;
+                library.local_operand("source", source, span)?;
                 library.object_in_block("dest", dest, span)?
             }
         };
@@ -289,7 +288,7 @@ pub(crate) unsafe fn ibget<T: Pod>(
                 });
             }
             None => {
-                not_null("dest", dest, span)?;
+                library.local_operand("dest", dest, span)?;
                 library.object_in_block("source", source, span)?
             }
         };

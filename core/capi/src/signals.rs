@@ -9,7 +9,6 @@ use crate::call::{cold, pe_index, with_context};
 use crate::failure::{CResult, Failure, or_abort_job};
 use crate::handles::Ctx;
 use crate::library::{self, Library};
-use crate::objects::not_null;
 use crate::waits::{self, Word};
 
 const SET: c_int = 0;
@@ -43,7 +42,7 @@ unsafe fn put_with<T: Pod>(
         let word = library.word("sig_addr", sig_addr)?;
         let Some(dest) = library.addresses.object(dest, nelems) else {
             return cold(move || {
-                not_null("source", source, nelems)?;
+                library.local_operand("source", source, nelems)?;
                 let (dest, source) = (library.bytes("dest", dest, nelems)?, source.cast());
                 let pe = pe_index(pe);
                 // SAFETY: as below.

@@ -60,29 +60,38 @@ bytes at most."),
 for all PEs of a host; between hosts it means nothing. It may be called at any time.
 
 OpenSHMEM has no such call: where shmemx.h has it HAVE_SHMEMX_WTIME is defined."),
-    page(&["shmemx_cuda_init", "shmemx_cuda_device", "shmemx_cuda_malloc", "shmemx_cuda_team", "shmemx_cuda_reserve_teams", "shmemx_cuda_check"],
+    page(&["shmemx_cuda_init", "shmemx_cuda_device", "shmemx_cuda_malloc", "shmemx_cuda_ptr", "shmemx_cuda_team", "shmemx_cuda_reserve_teams",
+           "shmemx_cuda_check", "shmemx_cuda_resume"],
         "symmetric GPU memory, and calls inside kernels",
 "shmemx_cuda_init lets kernels make the calls of the header oxshmem.cuh. All PEs call it, after shmem_init and before they launch such \
 kernels. It makes this PE's GPU the thread's own (cudaSetDevice). Where a program loads a library with such kernels later (dlopen), it \
-calls it again, on that PE alone, while none of these kernels runs. It gives 0, or after a message something else: where there is no GPU \
-heap, or kernels were compiled with another version's header.
+calls it again, on that PE alone, while none of these kernels runs. No library with kernels is unloaded during a call. It gives 0, or \
+after a message something else: where there is no GPU heap, where a PE could not open its part (on all PEs), where the program and its \
+libraries have no such kernels, or where kernels were compiled with another version's header.
 
 shmemx_cuda_device gives the number of this PE's GPU; -1 where there is no GPU heap.
 
 shmemx_cuda_malloc is shmem_malloc in the GPU heap; shmem_free frees the block. The address is one for kernels and for CUDA's own calls. \
-Puts, gets, atomics, signals and collective calls of the host take it for their symmetric objects, and shmem_ptr gives the address of \
-another PE's copy for kernels, or null where this PE's GPU does not reach it. The other operand of a put or get lies in the host's memory. \
-Waits and tests of the host refuse it.
+Puts, gets, atomics, signals and collective calls of the host take it for their symmetric objects. The other operand of a put or get lies \
+in the host's memory, and with OXSHMEM_CHECK=1 one in the GPU heap is refused. Waits and tests of the host refuse the address, and shmem_ptr \
+gives null. shmemx_cuda_ptr gives the address of a PE's copy for this PE's kernels, or null where this PE's GPU does not reach it; that \
+address is not symmetric.
 
 shmemx_cuda_team gives a team's number for kernels, the same on all members; all of them make the call. It gives -1, after a message, \
-where it cannot. SHMEM_TEAM_WORLD is oxshmem::TEAM_WORLD there. There is room for 16 teams, or more where PEs are few; all PEs \
-call shmemx_cuda_reserve_teams for more, up to OXSHMEM_TEAMS. It gives 0, or after a message something else.
+where it cannot. SHMEM_TEAM_WORLD is oxshmem::TEAM_WORLD there. Kernels have memory for the first 16 teams, or more where PEs are few. \
+Teams count whether kernels use them or not: a team's number is the least that is free on all its members. All PEs call \
+shmemx_cuda_reserve_teams for more, up to OXSHMEM_TEAMS. It gives 0, or after a message something else.
 
 shmemx_cuda_check gives 0, or after a message something else: a kernel that was compiled with OXSHMEM_CHECK made a bad call, or a PE was \
-lost, so that kernels' waits have ended. It comes after a synchronization with these kernels.
+lost, so that kernels' waits have ended. It comes after a synchronization with these kernels. After a bad call all later waits end at \
+once, and it gives that again, until this PE calls shmemx_cuda_resume, while none of these kernels runs. That gives 0, or after a \
+message something else. It brings back no PE that was lost, and a transfer by the host that failed stays an error.
+
+All but shmemx_cuda_init, shmemx_cuda_device, shmemx_cuda_malloc and shmemx_cuda_ptr come after shmemx_cuda_init.
 
 OXSHMEM_CUDA_SYMMETRIC_SIZE is the size of the GPU heap. Without it a program that was linked with such kernels has one of 1 GiB, and \
-any other has none. Each of these calls has its macro, such as HAVE_SHMEMX_CUDA_INIT."),
+any other has none. Where a PE cannot have that, because there is no GPU or its program is another, no PE has one. Each of these calls \
+has its macro, such as HAVE_SHMEMX_CUDA_INIT."),
     page(&["shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_hints", "shmem_realloc", "shmem_free", "shmalloc", "shmemalign", "shrealloc", "shfree"],
         "symmetric memory",
 "All PEs make these calls in the same order with the same arguments. What is allocated is aligned for any type; shmem_align takes \

@@ -127,6 +127,8 @@ pub const ROWS: &[Row] = &[
     row("shmemx_cuda_device", Set::None, "int", "", "cuda::device"),
     row("shmemx_cuda_check", Set::None, "int", "", "cuda::check"),
     row("shmemx_cuda_malloc", Set::None, "void *", "size_t size", "cuda::malloc"),
+    row("shmemx_cuda_ptr", Set::None, "void *", "const void *dest, int pe", "cuda::ptr"),
+    row("shmemx_cuda_resume", Set::None, "int", "", "cuda::resume"),
     row("shmemx_cuda_reserve_teams", Set::None, "int", "int teams", "cuda::reserve_teams"),
     row("shmemx_cuda_team", Set::None, "int", "shmem_team_t team", "cuda::team"),
     row("start_pes", Set::None, "void", "int npes", "setup::start_pes").old("1.2"),

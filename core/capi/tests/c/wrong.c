@@ -112,6 +112,7 @@ static void after(size_t number)
     X(shmem_pcontrol, (shmem_pcontrol(1), 1))                                                                         \
     X(shmemx_wtime, shmemx_wtime() > 0)                                                                               \
     X(shmemx_cuda_device, shmemx_cuda_device() == -1)                                                                 \
+    X(shmemx_cuda_ptr, shmemx_cuda_ptr(room, 0) == NULL && shmemx_cuda_ptr(&room, 0) == NULL)                         \
     X(shmem_pe_accessible, shmem_pe_accessible(0) == 0)                                                               \
     X(shmem_addr_accessible, shmem_addr_accessible(room, 0) == 0 && shmem_addr_accessible(&room, 0) == 0)             \
     X(shmem_ptr, shmem_ptr(room, 0) == NULL && shmem_ptr(&room, 0) == NULL)                                           \
@@ -129,6 +130,7 @@ static void after(size_t number)
     X(shmemx_cuda_check, shmemx_cuda_check() != 0)                                                                    \
     X(shmemx_cuda_team, shmemx_cuda_team(SHMEM_TEAM_WORLD) == -1)                                                     \
     X(shmemx_cuda_reserve_teams, shmemx_cuda_reserve_teams(1) != 0)                                                   \
+    X(shmemx_cuda_resume, shmemx_cuda_resume() != 0)                                                                  \
     X(shmem_ctx_create, shmem_ctx_create(0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID)                                   \
     X(shmem_team_create_ctx, shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID)       \
     X(shmem_team_split_strided,                                                                                       \

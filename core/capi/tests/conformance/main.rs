@@ -547,7 +547,9 @@ fn names() -> BTreeSet<String> {
         "shmemx_cuda_device",
         "shmemx_cuda_init",
         "shmemx_cuda_malloc",
+        "shmemx_cuda_ptr",
         "shmemx_cuda_reserve_teams",
+        "shmemx_cuda_resume",
         "shmemx_cuda_team",
         "shmemx_wtime",
     ]);
