@@ -2,9 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -50,20 +47,20 @@ pub(crate) extern "C" fn softcuda_open_memory() {
     OPEN_MEMORY.store(true, Ordering::Relaxed);
 }
 
-/// The host build of kernels that a program names itself.
-static KERNELS: OnceLock<PathBuf> = OnceLock::new();
+/// The host build of kernels that a program carries itself.
+static KERNELS: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Names the host build of the kernels of PTX, where `SOFTCUDA_KERNELS` names none. Of no effect after `cuInit`, or once one is
-/// named.
+/// Gives a copy of a shared library as the host build of the kernels of PTX, where `SOFTCUDA_KERNELS` names none. Of no effect after
+/// `cuInit`, or once one is given.
 ///
 /// # Safety
 ///
-/// The path is a string that ends.
+/// So many bytes can be read there, and nobody writes them meanwhile.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn softcuda_use_kernels(path: *const c_char) {
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
-    let _ = KERNELS.set(PathBuf::from(OsStr::from_bytes(path.to_bytes())));
+pub(crate) unsafe extern "C" fn softcuda_use_kernels(library: *const u8, bytes: usize) {
+    // SAFETY: so many bytes can be read there, and nobody writes them meanwhile (`# Safety`).
+    let library = unsafe { std::slice::from_raw_parts(library, bytes) };
+    KERNELS.get_or_init(|| library.to_vec());
 }
 
 thread_local! {
@@ -113,14 +110,15 @@ fn start() -> Outcome {
     if DRIVER.get().is_some() {
         return Ok(());
     }
-    let named = config.kernels.as_ref().or_else(|| KERNELS.get());
-    let kernels = match named {
-        None => None,
-        Some(path) => Some(HostLibrary::open(path).map_err(|words| {
-            eprintln!("softcuda: the host build of kernels: {words}");
-            Code::FILE_NOT_FOUND
-        })?),
+    let kernels = match (&config.kernels, KERNELS.get()) {
+        (Some(path), _) => Some(HostLibrary::open(path)),
+        (None, Some(library)) => Some(HostLibrary::from_bytes(library)),
+        (None, None) => None,
     };
+    let kernels = kernels.transpose().map_err(|words| {
+        eprintln!("softcuda: the host build of kernels: {words}");
+        Code::FILE_NOT_FOUND
+    })?;
     let memory = Memory::new(kernels.is_some() || OPEN_MEMORY.load(Ordering::Relaxed))?;
     let contexts = Contexts::new(devices.len());
     // SAFETY: the handler only stores to an atomic, which is fine in a forked child.

@@ -12,10 +12,10 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStringExt;
 
 use super::fiber::{CALLS, Calls};
+use super::memory_file::memory_file;
 use super::shape::Packed;
 use crate::call::{In, Outcome};
 use crate::code::Code;
@@ -75,17 +75,9 @@ impl Image {
             Code::INVALID_IMAGE
         };
         let object = object(at)?;
-        // SAFETY: the name is a string that ends.
-        let descriptor =
-            unsafe { libc::memfd_create(c"oxshmem-kernels".as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(Code::OPERATING_SYSTEM);
-        }
-        // SAFETY: the descriptor was just opened, and nobody else has it.
-        let mut file = unsafe { File::from_raw_fd(descriptor) };
-        file.write_all(object).map_err(|e| refuse(e.to_string()))?;
-        let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
-            .map_err(|e| refuse(e.to_string()))?;
+        let (file, path) = memory_file(object).map_err(|e| refuse(e.to_string()))?;
+        let path =
+            CString::new(path.into_os_string().into_vec()).map_err(|e| refuse(e.to_string()))?;
         // SAFETY: the program's own code, made by the compiler; its initialisers are its to vouch for.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {

@@ -14,6 +14,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
 use super::fiber::{pause, syncthreads};
+use super::memory_file::memory_file;
 use super::shape::{Packed, Position};
 
 type Place = unsafe extern "C" fn(u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
@@ -43,6 +44,12 @@ fn last_error(path: &Path) -> String {
 }
 
 impl HostLibrary {
+    /// Opens a library that lies in memory.
+    pub(crate) fn from_bytes(library: &[u8]) -> Result<HostLibrary, String> {
+        let (_file, path) = memory_file(library).map_err(|error| error.to_string())?;
+        HostLibrary::open(&path)
+    }
+
     pub(crate) fn open(path: &Path) -> Result<HostLibrary, String> {
         use std::os::unix::ffi::OsStrExt;
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;

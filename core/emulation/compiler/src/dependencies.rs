@@ -14,8 +14,59 @@ pub(crate) struct Dependencies {
     pub(crate) words: Vec<OsString>,
 }
 
+/// An option about lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListOption {
+    /// `-MD`, `-MMD`.
+    Wanted(&'static str),
+    File,
+    /// `-MT`, `-MQ`.
+    Target(&'static str),
+    /// `-MP`.
+    EmptyRules,
+}
+
+impl ListOption {
+    pub(crate) fn of(word: &str) -> Option<ListOption> {
+        Some(match word {
+            "-MD" | "--generate-dependencies-with-compile" => ListOption::Wanted("-MD"),
+            "-MMD" | "--generate-nonsystem-dependencies-with-compile" => ListOption::Wanted("-MMD"),
+            "-MF" | "--dependency-output" => ListOption::File,
+            "-MT" | "--dependency-target-name" => ListOption::Target("-MT"),
+            "-MQ" => ListOption::Target("-MQ"),
+            "-MP" | "--generate-dependency-targets" => ListOption::EmptyRules,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn has_value(self) -> bool {
+        matches!(self, ListOption::File | ListOption::Target(_))
+    }
+}
+
 impl Dependencies {
-    /// The compiler's words for the list of a source. It is named after the object, if that lasts, else after the program `out`.
+    /// Heeds an option, with its value if it has one.
+    pub(crate) fn take(&mut self, option: ListOption, value: String) {
+        match option {
+            ListOption::Wanted(wanted) => self.wanted = Some(wanted),
+            ListOption::File => self.file = Some(value.into()),
+            ListOption::Target(name) => self.words.extend([name.into(), value.into()]),
+            ListOption::EmptyRules => self.words.push("-MP".into()),
+        }
+    }
+
+    /// The compiler's words for a list alone (`-M`, `-MM`), which goes to standard output or to its file.
+    pub(crate) fn words_of_list(&self, option: &str) -> Vec<OsString> {
+        if option == "-E" {
+            return Vec::new();
+        }
+        let file = self.file.iter();
+        let file = file.flat_map(|file| ["-MF".into(), file.clone().into_os_string()]);
+        file.chain(self.words.iter().cloned()).collect()
+    }
+
+    /// The compiler's words for the list of a source. It is named after the object, if that lasts; else after the program `out`, if
+    /// that is of this source alone; else after the source.
     pub(crate) fn words_of(
         &self,
         source: &Path,
@@ -68,5 +119,10 @@ mod tests {
         list.file = Some("list".into());
         list.words = ["-MP", "-MT", "all"].map(OsString::from).into();
         assert_eq!(words(&list, Some("a.o"), None), "-MD -MF list -MP -MT all");
+        assert_eq!(
+            list.words_of_list("-MM"),
+            ["-MF", "list", "-MP", "-MT", "all"]
+        );
+        assert!(list.words_of_list("-E").is_empty());
     }
 }

@@ -6,6 +6,7 @@
 //! what CPUs lack: `ir`.
 
 mod dependencies;
+mod elf;
 mod error;
 mod ir;
 mod library_files;
@@ -14,6 +15,7 @@ mod options;
 mod oxshmem;
 mod toolchain;
 mod translate;
+mod warnings;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,7 +67,7 @@ pub fn cc(words: &[OsString]) -> Result<(), Failure> {
         Goal::Object | Goal::Preprocess(_) => Ok(()),
         Goal::DeviceLink => {
             let out = out.unwrap_or_else(|| PathBuf::from("a_dlink.o"));
-            link::device(&tools, &options, &objects, work.path(), &out).map(|_| ())
+            link::device_link(&tools, &options, &objects, work.path(), &out)
         }
         Goal::Archive => link::archive(&objects, &out.unwrap_or_else(|| PathBuf::from("a.a"))),
         Goal::Program => {

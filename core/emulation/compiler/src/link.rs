@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::elf;
 use crate::error::Failure;
 use crate::ir::host;
 use crate::options::Options;
@@ -62,20 +63,16 @@ fn device_objects(objects: &[PathBuf], work: &Path) -> Result<Vec<PathBuf>, Fail
     let mut found = Vec::new();
     for (number, path) in objects.iter().enumerate() {
         let bytes = fs::read(path).map_err(|error| Failure::file(path, &error))?;
-        let members = match bytes.strip_prefix(b"!<arch>\n") {
-            Some(rest) => members(rest),
-            None => vec![&bytes[..]],
-        };
-        for (place, member) in members.into_iter().enumerate() {
-            if section(member, LINKED).is_some() {
+        for (place, member) in elf::files(&bytes).into_iter().enumerate() {
+            if elf::section(member, LINKED).is_some() {
                 return Ok(Vec::new());
             }
-            let Some(mut pieces) = section(member, host::SECTION) else {
+            let Some(mut pieces) = elf::section(member, host::SECTION) else {
                 continue;
             };
             let mut piece = 0;
             while let Some(rest) = pieces.strip_prefix(&host::PIECE) {
-                let length = number_at(rest, 0, 8) as usize;
+                let length = elf::number_at(rest, 0, 8) as usize;
                 let Some(code) = rest.get(8..).and_then(|rest| rest.get(..length)) else {
                     return Err(Failure::new(format!(
                         "{}: its device code is cut off",
@@ -95,76 +92,31 @@ fn device_objects(objects: &[PathBuf], work: &Path) -> Result<Vec<PathBuf>, Fail
     Ok(found)
 }
 
-/// The files in an archive.
-fn members(mut rest: &[u8]) -> Vec<&[u8]> {
-    let mut found = Vec::new();
-    while rest.len() >= 60 {
-        let size = std::str::from_utf8(&rest[48..58])
-            .ok()
-            .and_then(|text| text.trim().parse::<usize>().ok());
-        let Some(body) = size.and_then(|size| rest.get(60..)?.get(..size)) else {
-            break;
-        };
-        found.push(body);
-        rest = rest
-            .get(60 + body.len().next_multiple_of(2)..)
-            .unwrap_or_default();
-    }
-    found
-}
-
-fn number_at(bytes: &[u8], at: usize, size: usize) -> u64 {
-    let field = bytes
-        .get(at..)
-        .and_then(|rest| rest.get(..size))
-        .unwrap_or_default();
-    field
-        .iter()
-        .rev()
-        .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
-}
-
-/// A section of a file in the format ELF, for x86-64.
-fn section<'a>(file: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
-    if !file.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let table = number_at(file, 40, 8) as usize;
-    let entry = number_at(file, 58, 2) as usize;
-    let header = |index: usize| {
-        file.get(table.checked_add(index.checked_mul(entry)?)?..)?
-            .get(..entry)
-    };
-    let bytes = |header: &[u8]| {
-        let (offset, size) = (
-            number_at(header, 24, 8) as usize,
-            number_at(header, 32, 8) as usize,
-        );
-        file.get(offset..offset.checked_add(size)?)
-    };
-    let names = bytes(header(number_at(file, 62, 2) as usize)?)?;
-    (0..number_at(file, 60, 2) as usize)
-        .filter_map(header)
-        .find_map(|header| {
-            let name = names.get(number_at(header, 0, 4) as usize..)?;
-            let rest = name.strip_prefix(wanted.as_bytes())?;
-            if rest.first() == Some(&0) {
-                bytes(header)
-            } else {
-                None
-            }
-        })
-}
-
-/// Links the device code of objects, and makes the object that carries it. None if there is none.
-pub(crate) fn device(
+/// `-dlink`: the object that carries the device code of objects and archives.
+pub(crate) fn device_link(
     tools: &Toolchain,
     options: &Options,
     objects: &[PathBuf],
     work: &Path,
     out: &Path,
+) -> Result<(), Failure> {
+    device(tools, options, &files(options, objects), work, out).map(drop)
+}
+
+/// Links the device code of objects and archives, and makes the object that carries it. None if there is none.
+fn device(
+    tools: &Toolchain,
+    options: &Options,
+    files: &[PathBuf],
+    work: &Path,
+    out: &Path,
 ) -> Result<bool, Failure> {
-    let pieces = device_objects(objects, work)?;
+    let is_static = |path: &&PathBuf| {
+        let ending = path.extension();
+        ending.is_some_and(|e| e == "o" || e == "a" || e == "obj")
+    };
+    let linked: Vec<PathBuf> = files.iter().filter(is_static).cloned().collect();
+    let pieces = device_objects(&linked, work)?;
     if pieces.is_empty() {
         return Ok(false);
     }
@@ -184,17 +136,47 @@ pub(crate) fn device(
     Ok(true)
 }
 
-/// The object by which a program names the host build of oxshmem's kernels.
+/// The object by which a program carries the host build of oxshmem's kernels.
 fn announcement(tools: &Toolchain, work: &Path) -> Result<PathBuf, Failure> {
-    let text = oxshmem::announcement(&oxshmem::kernels(tools)?);
-    let (source, object) = (work.join("kernels.c"), work.join("kernels.o"));
+    let kernels = oxshmem::kernels(tools)?;
+    let (library, source) = (work.join("kernels.so"), work.join("kernels.c"));
+    fs::copy(&kernels, &library).map_err(|error| Failure::file(&kernels, &error))?;
+    let text = oxshmem::ANNOUNCEMENT.replace("KERNELS", &library.to_string_lossy());
     fs::write(&source, text).map_err(|error| Failure::file(&source, &error))?;
+    let object = work.join("kernels.o");
     let mut command = Command::new(&tools.clang);
     run(command
         .args(["-fPIC", "-O1", "-c", "-o"])
         .arg(&object)
         .arg(&source))?;
     Ok(object)
+}
+
+/// The libraries and archives that the linker finds for `-l` in the folders of `-L`.
+fn found_libraries(words: &[OsString]) -> Vec<PathBuf> {
+    let all = |prefix: &str| -> Vec<String> {
+        let values = words
+            .iter()
+            .filter_map(|word| word.to_str()?.strip_prefix(prefix));
+        values.map(str::to_owned).collect()
+    };
+    let folders = all("-L");
+    let find = |name: String| {
+        let files = match name.strip_prefix(':') {
+            Some(file) => vec![file.to_owned()],
+            None => vec![format!("lib{name}.so"), format!("lib{name}.a")],
+        };
+        let paths = folders
+            .iter()
+            .flat_map(|folder| files.iter().map(|file| Path::new(folder).join(file)));
+        paths.into_iter().find(|path| path.is_file())
+    };
+    all("-l").into_iter().filter_map(find).collect()
+}
+
+/// Objects, and the libraries and archives that are named by `-l`.
+fn files(options: &Options, objects: &[PathBuf]) -> Vec<PathBuf> {
+    [objects, &found_libraries(&options.link)].concat()
 }
 
 /// Has a program look for its libraries in a folder.
@@ -214,15 +196,8 @@ pub(crate) fn program(
 ) -> Result<(), Failure> {
     let runtime = toolchain::runtime_folder()?;
     let carrier = work.join("carrier.o");
-    let linked: Vec<PathBuf> = objects
-        .iter()
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|e| e == "o" || e == "a" || e == "obj")
-        })
-        .cloned()
-        .collect();
-    let carries = device(tools, options, &linked, work, &carrier)?;
+    let files = files(options, objects);
+    let carries = device(tools, options, &files, work, &carrier)?;
     let mut command = Command::new(tools.clang.with_file_name("clang++"));
     command.arg("-fuse-ld=lld");
     if options.shared {
@@ -235,7 +210,7 @@ pub(crate) fn program(
     if carries {
         command.arg(&carrier);
     }
-    if oxshmem::is_called(objects) {
+    if oxshmem::is_called(&files) {
         command.arg(announcement(tools, work)?);
     }
     command.args(&options.link);
@@ -263,4 +238,28 @@ pub(crate) fn program(
 /// Makes an archive of objects.
 pub(crate) fn archive(objects: &[PathBuf], out: &Path) -> Result<(), Failure> {
     run(Command::new("ar").arg("rcs").arg(out).args(objects))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolchain::Scratch;
+
+    #[test]
+    fn libraries_are_found_in_the_folders_of_a_line_as_the_linker_finds_them() {
+        let work = Scratch::new().unwrap();
+        let folder = |name: &str| work.path().join(name);
+        for name in ["one", "two"] {
+            fs::create_dir(folder(name)).unwrap();
+        }
+        for name in ["one/libx.a", "two/libx.so", "two/liby.so", "two/liby.a"] {
+            fs::write(folder(name), "").unwrap();
+        }
+        let mut words: Vec<OsString> = ["-lx", "-ly", "-l:liby.a", "-lm"].map(Into::into).into();
+        for name in ["one", "two"] {
+            words.push(format!("-L{}", folder(name).display()).into());
+        }
+        let found = ["one/libx.a", "two/liby.so", "two/liby.a"].map(folder);
+        assert_eq!(found_libraries(&words), found);
+    }
 }

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::dependencies::Dependencies;
+use crate::dependencies::{Dependencies, ListOption};
 use crate::error::Failure;
+use crate::warnings::WarningsAsErrors;
 
 /// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,8 @@ impl Options {
     /// The words for the list of a source's headers.
     pub(crate) fn dependency_words(&self, input: &Input, object: &Path) -> Vec<OsString> {
         let is_object = self.goal == Goal::Object;
-        let out = self.output.as_deref();
+        let is_only = self.inputs.iter().filter(|i| i.is_source()).count() < 2;
+        let out = self.output.as_deref().filter(|_| is_only);
         self.dependencies
             .words_of(&input.path, is_object.then_some(object), out)
     }
@@ -416,33 +418,26 @@ impl Parser<'_> {
         for name in ["-Xcompiler", "--compiler-options"] {
             if word.starts_with(name) {
                 let value = self.value(word, name)?;
-                // Its commas are the linker's, and none between options.
-                let (before, linker) = match value.find("-Wl,") {
-                    Some(at) => value.split_at(at),
-                    None => (&*value, ""),
-                };
-                let pieces = before.split(',').flat_map(str::split_whitespace);
-                self.options.host.extend(pieces.map(OsString::from));
-                let pieces = linker.split_whitespace();
-                self.options.link.extend(pieces.map(OsString::from));
+                for piece in value.split_whitespace() {
+                    // From there on commas are the linker's, and none between options.
+                    let (before, linker) = match piece.find("-Wl,") {
+                        Some(at) => piece.split_at(at),
+                        None => (piece, ""),
+                    };
+                    let words = before.split(',').filter(|word| !word.is_empty());
+                    self.options.host.extend(words.map(OsString::from));
+                    let linker = Some(linker).filter(|word| !word.is_empty());
+                    self.options.link.extend(linker.map(OsString::from));
+                }
                 return Ok(true);
             }
         }
-        let list = &mut self.options.dependencies;
-        if let Some(wanted) = ["-MD", "-MMD"].into_iter().find(|name| *name == word) {
-            list.wanted = Some(wanted);
-        } else if word == "--generate-dependencies-with-compile" {
-            list.wanted = Some("-MD");
-        } else if ["-MP", "--generate-dependency-targets"].contains(&word) {
-            list.words.push("-MP".into());
-        } else if ["-MF", "--dependency-output"].contains(&word) {
-            let file = self.value(word, word)?;
-            self.options.dependencies.file = Some(file.into());
-        } else if ["-MT", "-MQ", "--dependency-target-name"].contains(&word) {
-            let name = if word == "-MQ" { "-MQ" } else { "-MT" };
-            let value = self.value(word, word)?;
-            let words = [name.into(), value.into()];
-            self.options.dependencies.words.extend(words);
+        if let Some(option) = ListOption::of(word) {
+            let value = match option.has_value() {
+                true => self.value(word, word)?,
+                false => String::new(),
+            };
+            self.options.dependencies.take(option, value);
         } else if word.starts_with("-odir") || word.starts_with("--output-directory") {
             let name = if word.starts_with("--") {
                 "--output-directory"
@@ -451,7 +446,10 @@ impl Parser<'_> {
             };
             self.options.folder = Some(self.value(word, name)?.into());
         } else if word == "-Werror" || word.starts_with("-Werror=") || word == "--Werror" {
-            self.warnings_are_errors(word);
+            let next = self.words.get(self.at).map(|next| next.to_string_lossy());
+            let errors = WarningsAsErrors::of(word, next.as_deref());
+            self.at += usize::from(errors.takes_next);
+            self.options.common.extend(errors.words);
         } else if word.starts_with("-W") && !word.starts_with("-Wl,") {
             // Warnings are clang's: those that it does not know it ignores.
             self.options
@@ -463,36 +461,6 @@ impl Parser<'_> {
             return Ok(false);
         }
         Ok(true)
-    }
-
-    /// `-Werror` of clang, or of nvcc, where kinds of warnings follow.
-    fn warnings_are_errors(&mut self, word: &str) {
-        const KINDS: &[&str] = &[
-            "all-warnings",
-            "cross-execution-space-call",
-            "default-stream-launch",
-            "deprecated-declarations",
-            "ext-lambda-captures-this",
-            "missing-launch-bounds",
-            "reorder",
-        ];
-        let is_kind = |word: &str| word.split(',').all(|kind| KINDS.contains(&kind));
-        let kinds = match word.split_once('=') {
-            Some((_, kinds)) => is_kind(kinds).then(|| kinds.to_owned()),
-            None => {
-                let next = self.words.get(self.at).map(|next| next.to_string_lossy());
-                let next = next.filter(|next| is_kind(next)).map(String::from);
-                self.at += usize::from(next.is_some());
-                next
-            }
-        };
-        // The other kinds are warnings of nvcc's own.
-        let meaning = match kinds.as_deref() {
-            Some(kinds) if !kinds.contains("all-warnings") => return,
-            Some(_) => "-Werror",
-            None => word,
-        };
-        self.options.common.push(meaning.into());
     }
 
     fn for_linker(&mut self, word: &str) -> Result<bool, Failure> {
@@ -584,6 +552,12 @@ mod tests {
         assert_eq!(object, Path::new("out/a.o"));
         let words = options.dependency_words(input, &object);
         assert!(words.contains(&"out/a.d".into()), "{words:?}");
+        // A program of several sources has a list of each.
+        let options = parse("-MD a.cu d/b.cu -o prog").unwrap();
+        for (input, list) in options.inputs.iter().zip(["a.d", "b.d"]) {
+            let words = options.dependency_words(input, Path::new("/tmp/0.o"));
+            assert!(words.contains(&list.into()), "{words:?}");
+        }
     }
 
     #[test]
@@ -596,6 +570,10 @@ mod tests {
         assert_eq!(options.inputs.len(), 1);
         let options = parse("-Werror cross-execution-space-call a.cu -Werror").unwrap();
         assert_eq!(options.common, ["-Werror"]);
+        let words = ["-Xcompiler", "-fPIC,-Wl,-z,now -fopenmp,-Wall", "a.cu"];
+        let options = Options::parse(&words.map(OsString::from)).unwrap();
+        assert_eq!(options.host, ["-fPIC", "-fopenmp", "-Wall"]);
+        assert_eq!(options.link, ["-Wl,-z,now"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::elf;
 use crate::error::Failure;
 use crate::library_files::{MODULES, SOURCES};
 use crate::toolchain::{self, Scratch, Toolchain, run};
@@ -12,17 +13,23 @@ use crate::toolchain::{self, Scratch, Toolchain, run};
 /// The names by which programs use GPU memory: that of a call that `oxshmem.cuh` makes, and the beginning of those of the C API.
 const CALLED: [&str; 2] = ["oxshmem_register_image", "shmemx_cuda_"];
 
-/// Whether one of these objects, archives and libraries uses oxshmem's GPU memory.
-pub(crate) fn is_called(objects: &[PathBuf]) -> bool {
-    objects.iter().any(|path| {
+/// The mark of a module's source that names its kernels whose threads meet.
+const USES_BARRIERS: &str = "#pragma softcuda uses_barriers ";
+
+/// Whether one of these objects, archives and libraries uses oxshmem's GPU memory, by the names in their symbol tables.
+pub(crate) fn is_called(files: &[PathBuf]) -> bool {
+    files.iter().any(|path| {
         let bytes = fs::read(path).unwrap_or_default();
-        let has = |name: &str| {
-            bytes
-                .windows(name.len())
-                .any(|part| part == name.as_bytes())
-        };
-        CALLED.into_iter().any(has)
+        elf::files(&bytes).into_iter().any(|file| {
+            let tables = [".strtab", ".dynstr"].map(|name| elf::section(file, name));
+            let mut names = tables.into_iter().flatten();
+            names.any(|names| CALLED.iter().any(|name| contains(names, name.as_bytes())))
+        })
     })
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// The shared library, and the folder in which programs find it: an installation's, or that of a build, where a link has its
@@ -94,10 +101,11 @@ fn entries(ptx: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|rest| Some(rest.split_once('(')?.0.trim()))
 }
 
-/// The list of the kernels whose threads meet.
+/// The list of the kernels whose threads meet. `ci/softcuda-kernels` also takes all kernels of a module that has a block's barrier
+/// and names none; a test sees to it that there is no such module here.
 fn barriers() -> String {
     let lines = SOURCES.iter().flat_map(|(_, text)| text.lines());
-    let named = lines.filter_map(|line| line.strip_prefix("#pragma softcuda uses_barriers "));
+    let named = lines.filter_map(|line| line.strip_prefix(USES_BARRIERS));
     let names: String = named
         .flat_map(str::split_whitespace)
         .map(|name| format!(" \"{name}\\0\""))
@@ -105,17 +113,15 @@ fn barriers() -> String {
     format!("extern \"C\" const char softcuda_uses_barriers[] ={names};\n")
 }
 
-/// The source of the object by which a program names the host build of these kernels.
-pub(crate) fn announcement(kernels: &Path) -> String {
-    let path = kernels
-        .to_string_lossy()
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"");
-    format!(
-        "extern void __oxshmemUseKernels(const char *path);\n\
-         __attribute__((constructor(101))) static void announce(void) {{ __oxshmemUseKernels(\"{path}\"); }}\n"
-    )
+/// The source of the object by which a program carries the host build of these kernels.
+pub(crate) const ANNOUNCEMENT: &str = r#"
+__asm__(".section .rodata\n.balign 16\noxshmem_kernels:\n.incbin \"KERNELS\"\noxshmem_kernels_end:\n.previous\n");
+extern const char oxshmem_kernels[], oxshmem_kernels_end[];
+extern void __oxshmemUseKernels(const void *library, __SIZE_TYPE__ bytes);
+__attribute__((constructor(101))) static void announce(void) {
+    __oxshmemUseKernels(oxshmem_kernels, (__SIZE_TYPE__)(oxshmem_kernels_end - oxshmem_kernels));
 }
+"#;
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +137,41 @@ mod tests {
         let barriers = barriers();
         for kernel in ["oxshmem_barrier", "oxshmem_copy_signal"] {
             assert!(barriers.contains(&format!("\"{kernel}\\0\"")), "{barriers}");
+        }
+    }
+
+    /// The files that a source includes, and itself.
+    fn parts(module: &str) -> Vec<&'static str> {
+        let mut names = vec![module.rsplit('/').next().unwrap()];
+        let mut at = 0;
+        let mut texts = Vec::new();
+        while let Some(name) = names.get(at) {
+            let ends = format!("/{name}");
+            let (_, text) = SOURCES
+                .iter()
+                .find(|(path, _)| path.ends_with(&ends))
+                .unwrap();
+            texts.push(*text);
+            let includes = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("#include \""));
+            for include in includes.filter_map(|rest| rest.strip_suffix('"')) {
+                let file = include.rsplit('/').next().unwrap();
+                if !names.contains(&file) {
+                    names.push(file);
+                }
+            }
+            at += 1;
+        }
+        texts
+    }
+
+    #[test]
+    fn a_module_whose_threads_meet_names_its_kernels_that_do() {
+        for (module, _) in MODULES {
+            let texts = parts(module);
+            let has = |words: &str| texts.iter().any(|text| text.contains(words));
+            assert!(!has("__syncthreads()") || has(USES_BARRIERS), "{module}");
         }
     }
 

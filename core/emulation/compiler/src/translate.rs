@@ -18,16 +18,17 @@ pub(crate) fn source(
     object: &Path,
     work: &Path,
 ) -> Result<(), Failure> {
-    let dependencies = options.dependency_words(input, object);
-    let for_host = [&options.host[..], &dependencies].concat();
     if let Goal::Preprocess(option) = options.goal {
         let mut command = host_driver(tools, options, input, &options.host);
         command.arg(option);
+        command.args(options.dependencies.words_of_list(option));
         if let Some(out) = &options.output {
             command.arg("-o").arg(out);
         }
         return run(command.arg(&input.path));
     }
+    let dependencies = options.dependency_words(input, object);
+    let for_host = [&options.host[..], &dependencies].concat();
     if input.kind != Kind::Cuda {
         let mut command = host_driver(tools, options, input, &for_host);
         command

@@ -207,16 +207,18 @@ unsafe extern "C" fn __oxshmemRegisterImage(image: *const c_void) -> *mut *mut c
     handle(number)
 }
 
-/// Names the host build of the kernels that libraries of the program load as PTX.
+/// Gives the driver the host build of the kernels that libraries of the program load as PTX.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __oxshmemUseKernels(path: *const c_char) {
+unsafe extern "C" fn __oxshmemUseKernels(library: *const u8, bytes: usize) {
     if driver::open().is_err() {
         return;
     }
     if let Some(name) = driver::symbol(c"softcuda_use_kernels") {
-        // SAFETY: the driver's function of that name has this type; the compiler gives a string that ends.
+        // SAFETY: the driver's function of that name has this type; the compiler gives the bytes that the program carries.
         unsafe {
-            std::mem::transmute::<usize, unsafe extern "C" fn(*const c_char)>(name)(path);
+            std::mem::transmute::<usize, unsafe extern "C" fn(*const u8, usize)>(name)(
+                library, bytes,
+            );
         }
     }
 }
