@@ -1,4 +1,4 @@
-// What the programs of this folder share: the end of a job for which something failed.
+// The end of a job after a failure, for all programs of this folder.
 #pragma once
 #include <cstdio>
 #include <shmem.h>

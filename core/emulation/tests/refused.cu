@@ -1,4 +1,4 @@
-// What the emulation cannot run, a section for each word: the build refuses it and names it.
+// Features that the emulation refuses, a section for each.
 #if defined(MMA)
 #include <mma.h>
 #elif defined(PIPELINE)

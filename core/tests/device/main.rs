@@ -166,7 +166,7 @@ fn every_call_that_the_readme_names_has_a_kernel() {
 }
 
 #[test]
-fn m7_room_for_more_teams_is_made_when_it_is_asked_for() {
+fn memory_for_more_teams_is_allocated_when_it_is_asked_for() {
     let Some(job) = job(2, "many-teams") else {
         return;
     };

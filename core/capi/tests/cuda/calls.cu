@@ -26,7 +26,9 @@ static long seen_by_gpu(const long* word) {
     return *seen;
 }
 
-int main() {
+// `mapped` or `apart`: whether this GPU reaches other PEs' memory.
+int main(int, char** arguments) {
+    const bool mapped = strcmp(arguments[1], "mapped") == 0;
     shmem_init();
     CHECK(shmemx_cuda_init() == 0);
     const int me = shmem_my_pe(), n = shmem_n_pes(), right = (me + 1) % n, left = (me + n - 1) % n;
@@ -58,7 +60,7 @@ int main() {
     shmem_long_atomic_add(words + 4, 5, 0);
     shmem_barrier_all();
     CHECK(shmem_long_atomic_fetch(words + 4, 0) == 5L * n);
-    shmemx_cuda_check();
+    CHECK(shmemx_cuda_check() == 0);
     const uint64_t one = 1;
     shmem_uint64_put_signal((uint64_t*)words + 5, &one, 1, (uint64_t*)words + 6, 9, SHMEM_SIGNAL_SET, right);
     shmem_barrier_all();
@@ -70,9 +72,11 @@ int main() {
     CHECK(shmem_addr_accessible(more + 10, right) == 1);
     CHECK(shmem_addr_accessible((char*)more + (1 << 20), right) == 0);
 
-    // A peer's copy, where this GPU reaches it.
-    long* theirs = (long*)shmem_ptr(words + 7, right);
-    CHECK(shmem_ptr(words, me) == words);
+    // A peer's copy for kernels, where this GPU reaches it. The CPU loads none.
+    CHECK(!shmem_ptr(words, me) && !shmem_ptr(words, right) && !shmem_team_ptr(SHMEM_TEAM_WORLD, words, right));
+    CHECK(shmemx_cuda_ptr(words, me) == words && !shmemx_cuda_ptr(words, n) && !shmemx_cuda_ptr(&one, me));
+    long* theirs = (long*)shmemx_cuda_ptr(words + 7, right);
+    CHECK((theirs != NULL) == mapped);
     if (theirs) {
         mark<<<1, 1>>>(theirs, 40 + me);
         CUDA(cudaDeviceSynchronize());

@@ -45,6 +45,40 @@ __global__ void exchange(T* room, T* results, int* faults) {
     }
 }
 
+// Pairs of numbers: arithmetic, comparisons, and calls that move whole pairs. `room` has two.
+template <class T, class Pair>
+__global__ void pairs(Pair* room, int* faults) {
+    using namespace oxshmem;
+    const int me = my_pe(), n = n_pes(), right = (me + 1) % n, left = (me + n - 1) % n;
+    const Pair two{T(2.0f), T(2.0f)};
+    const Pair own = __hadd2(Pair{T(1.5f), T(float(me))}, Pair{T(2.0f), T(0.25f)});
+    const Pair sum = __hsub2(__hfma2(own, two, own), __hmul2(own, two));
+    *faults += float(sum.x) != 3.5f || float(sum.y) != me + 0.25f;
+    *faults += !__heq(own.x, T(3.5f)) || __hne(own.y, sum.y) || !__hlt(own.x, T(4.0f)) || __hgt(own.x, T(3.5f));
+    *faults += !__hle(own.x, T(3.5f)) || !__hge(own.x, T(3.5f)) || !(own.x > two.x) || own.x == two.x;
+    *faults += float(__hmax(own.x, two.x)) != 3.5f || float(__hmin(own.x, two.x)) != 2.0f;
+    room[0] = own;
+    put(room + 1, room, 1, right);
+    quiet();
+    barrier_all();
+    *faults += float(room[1].x) != 3.5f || float(room[1].y) != left + 0.25f;
+    Pair back;
+    get(&back, room + 1, 1, right);
+    *faults += float(back.x) != 3.5f || float(back.y) != me + 0.25f;
+}
+
+template <class T, class Pair>
+static void run_pairs() {
+    Pair* room = (Pair*)shmemx_cuda_malloc(2 * sizeof(Pair));
+    int* faults;
+    CUDA(cudaMallocHost(&faults, sizeof(int)));
+    *faults = 0;
+    pairs<T, Pair><<<1, 1>>>(room, faults);
+    CUDA(cudaDeviceSynchronize());
+    CHECK(shmemx_cuda_check() == 0 && *faults == 0);
+    shmem_free(room);
+}
+
 template <class T>
 static void run() {
     const int n = shmem_n_pes();
@@ -67,6 +101,8 @@ int main() {
     run<__half>();
     run<__nv_bfloat16>();
     run<float>();
+    run_pairs<__half, __half2>();
+    run_pairs<__nv_bfloat16, __nv_bfloat162>();
     shmem_finalize();
     return 0;
 }

@@ -97,10 +97,11 @@ fn m4_the_hosts_calls_take_addresses_of_gpu_memory_that_kernels_use() {
     let Some(program) = build("calls", &["calls.cu"]) else {
         return;
     };
-    for path in PATHS {
-        ends_well(3, &program, &[], path);
-    }
-    ends_well(1, &program, &[], &[]);
+    let [one_gpu, two_gpus, by_host] = PATHS;
+    ends_well(3, &program, &["mapped"], one_gpu);
+    ends_well(3, &program, &["mapped"], two_gpus);
+    ends_well(3, &program, &["apart"], by_host);
+    ends_well(1, &program, &["mapped"], &[]);
 }
 
 #[test]
@@ -137,6 +138,32 @@ fn every_image_of_a_process_has_its_state() {
 }
 
 #[test]
+fn archives_that_a_line_names_bring_their_kernels() {
+    let Some(object) = build("two-in-archive.o", &["-dc", "two.cu"]) else {
+        return;
+    };
+    let object = object.to_str().unwrap();
+    let archive = build("libtwo.a", &["-lib", object]).unwrap();
+    // Under the name of an archive.
+    let folder = archive.parent().unwrap();
+    std::fs::rename(&archive, folder.join("libtwo.a")).unwrap();
+    let folder = format!("-L{}", folder.display());
+    let words = ["-rdc=true", "one.cu", &folder, "-ltwo", "-ldl"];
+    let program = build("of-archive", &words).unwrap();
+    ends_well(2, &program, &[], &[]);
+}
+
+#[test]
+fn a_program_needs_no_file_of_the_build_but_its_libraries() {
+    let Some(program) = build("moved", &["one.cu", "two.cu", "-ldl"]) else {
+        return;
+    };
+    let text = std::fs::read(program).unwrap();
+    let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    assert!(has(b"softcuda_uses_barriers") && !has(b"cuda-emulation-"));
+}
+
+#[test]
 fn objects_of_separate_compilations_are_one_program() {
     let Some(one) = build("one.o", &["-dc", "one.cu"]) else {
         return;
@@ -153,30 +180,62 @@ fn what_cannot_be_is_refused_by_name() {
         return;
     };
     let none = [("OXSHMEM_CUDA_SYMMETRIC_SIZE", "0")];
-    for (which, variables, wanted) in [
-        ("0", &none[..], "set OXSHMEM_CUDA_SYMMETRIC_SIZE"),
-        ("1", &[], "oxshmem.cuh of another version"),
-        ("2", &[], "words of the runtime"),
+    let no_gpu = [("SOFTCUDA_DEVICES", "0")];
+    let checked = [("OXSHMEM_CHECK", "1")];
+    // By number, whether the job ends well all the same, and the words.
+    for (which, variables, ends_well, wanted) in [
+        (0, &none[..], false, "set OXSHMEM_CUDA_SYMMETRIC_SIZE"),
+        (1, &[], true, "oxshmem.cuh of another version"),
+        (2, &[], true, "words of the runtime"),
         (
-            "3",
+            3,
             &[],
+            false,
             "shmem_long_wait_until: argument ivar: this lies in GPU memory",
         ),
         (
-            "4",
+            4,
             &[],
+            false,
             "shmem_signal_fetch: argument sig_addr: this lies in GPU memory",
         ),
-        ("5", &[], "shmem_realloc"),
-        ("6", &[], "p in a kernel: there is no PE 77"),
+        (5, &[], false, "shmem_realloc"),
+        (6, &[], true, "p in a kernel: there is no PE 77"),
+        (7, &checked, false, "shmem_long_p: argument dest"),
+        (8, &[], true, "call shmemx_cuda_init first, on all PEs"),
         (
-            "7",
-            &[("OXSHMEM_CHECK", "1")],
-            "shmem_long_p: argument dest",
+            9,
+            &checked,
+            false,
+            "shmem_long_put: argument source: this lies in GPU memory",
         ),
+        (
+            10,
+            &checked,
+            false,
+            "shmem_long_get: argument dest: this lies in GPU memory",
+        ),
+        (
+            11,
+            &[],
+            true,
+            "no GPU heap (the program of PE 1 has no kernels that call oxshmem)",
+        ),
+        (12, &no_gpu, true, "no GPU heap (PE 0 says: "),
+        (
+            13,
+            &[],
+            true,
+            "no image of this process has announced itself",
+        ),
+        (14, &[], true, "an image without a function"),
     ] {
-        let told = both(&job(1, &program, &[which], variables));
+        let ended = job(2, &program, &[&which.to_string()], variables);
+        let told = both(&ended);
+        assert_eq!(ended.status.success(), ends_well, "{which}: {told}");
         assert!(told.contains(wanted), "{which}: {told}");
+        // The program's own checks hold.
+        assert!(!told.contains("refused.cu:"), "{which}: {told}");
     }
 }
 

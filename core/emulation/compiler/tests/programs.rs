@@ -268,6 +268,31 @@ fn a_list_of_headers_names_the_object_and_the_sources_headers() {
         told.contains("listed.o:") && told.contains("part.h"),
         "{told}"
     );
+    let words = ["-MM", "-MF", "list", "-MT", "all", "listed.cu"];
+    let (built, told) = compile(&folder, &words).unwrap();
+    assert!(built, "{told}");
+    let list = std::fs::read_to_string(folder.join("list")).unwrap();
+    assert!(
+        list.starts_with("all:") && list.contains("part.h"),
+        "{list}"
+    );
+    // Each of several sources has its own.
+    std::fs::write(
+        folder.join("second.cu"),
+        "#include \"part.h\"\nint main() { return PART - 3; }\n",
+    )
+    .unwrap();
+    let words = ["-MD", "listed.cu", "second.cu", "-o", "both"];
+    let (built, told) = compile(&folder, &words).unwrap();
+    assert!(built, "{told}");
+    for name in ["listed", "second"] {
+        let list = std::fs::read_to_string(folder.join(format!("{name}.d"))).unwrap();
+        assert!(
+            list.starts_with(&format!("{name}.o:")) && list.contains("part.h"),
+            "{list}"
+        );
+    }
+    assert!(!folder.join("both.d").exists());
     // A macro for the host's compiler is none of the device's.
     let source = "#if defined(ONLY) && defined(__CUDA_ARCH__)\n#error both halves have it\n#endif\nint main() {}\n";
     std::fs::write(folder.join("halves.cu"), source).unwrap();

@@ -65,6 +65,10 @@ pub fn calls(player: &mut Player<'_>) {
             bindings::block_at,
             bindings::block_at(world, "a test", std::ptr::without_provenance(place))
         );
+        let _: bool = value!(
+            bindings::is_in_gpu_heap,
+            bindings::is_in_gpu_heap(world, place)
+        );
     }
     pointers(player);
     tables(player);
