@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-// Each PE adds to the word of the next one, and members of a team add up their numbers.
+// Each of a PE's 32 threads adds to the word of the next PE, and members of a team add up their numbers.
 __global__ void meet(long* word, long* sum, const long* part, int team) {
     oxshmem::atomic_add(word, 100, (oxshmem::my_pe() + 1) % oxshmem::n_pes());
     oxshmem::barrier_all(oxshmem::block());
@@ -97,7 +97,7 @@ int main(int, char** arguments) {
     meet<<<1, 32>>>(words, more + 1, more, team);
     CUDA(cudaDeviceSynchronize());
     CHECK(shmemx_cuda_check() == 0);
-    CHECK(shmem_long_g(words, me) == 100);
+    CHECK(shmem_long_g(words, me) == 32 * 100);
     long sum = 0;
     for (int pe = 0; pe < n; pe += 2) sum += pe + 1;
     if (team >= 0) CHECK(shmem_long_g(more + 1, me) == sum);
@@ -114,7 +114,7 @@ int main(int, char** arguments) {
     shmem_barrier_all();
     meet<<<1, 32>>>(words, NULL, NULL, -1);
     CUDA(cudaDeviceSynchronize());
-    CHECK(shmem_long_g(words, me) == 100);
+    CHECK(shmem_long_g(words, me) == 32 * 100);
     shmem_finalize();
     return 0;
 }

@@ -38,8 +38,8 @@ static void goes_on_after_a_bad_call(long* word) {
 
 int main(int, char** words) {
     // An image of another version's header, one that the runtime does not know, and one without functions.
-    static const oxshmem_image old = {7u << 16 | 128, nowhere, words_of}, lost = {oxshmem::ABI << 16 | 128, nowhere, words_of};
-    static const oxshmem_image empty = {oxshmem::ABI << 16 | 128, NULL, NULL};
+    const unsigned abi = oxshmem::ABI << 16 | sizeof(oxshmem::State);
+    static const oxshmem_image old = {7u << 16 | 128, nowhere, words_of}, lost = {abi, nowhere, words_of}, empty = {abi, NULL, NULL};
     const int which = atoi(words[1]);
     const char* rank = getenv("OXSHMEM_RANK");
     if (which == 1) oxshmem_register_image(&old);

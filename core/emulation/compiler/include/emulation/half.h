@@ -3,17 +3,26 @@
 
 #define OXSHMEM_HD __host__ __device__ __forceinline__
 
+// A number rounded to the nearest of a type, to even in the middle. The compiler's own conversion to __bf16 is a call of a function
+// that compilers' libraries have only since GCC 13.
+OXSHMEM_HD _Float16 oxshmem_rounded(float x, _Float16) { return (_Float16)x; }
+OXSHMEM_HD __bf16 oxshmem_rounded(float x, __bf16) {
+    const unsigned bits = __builtin_bit_cast(unsigned, x);
+    const unsigned rounded = x != x ? bits | 1u << 22 : bits + 0x7fff + (bits >> 16 & 1);
+    return __builtin_bit_cast(__bf16, (unsigned short)(rounded >> 16));
+}
+
 // `Name`: the type; `Pair`: two of it; `Base`: the compiler's type of the same form.
 #define OXSHMEM_SHORT_FLOAT(Name, Pair, Base)                                                      \
     struct alignas(2) Name {                                                                       \
         Base value;                                                                                \
         Name() = default;                                                                          \
-        OXSHMEM_HD Name(float x) : value((Base)x) {}                                               \
-        OXSHMEM_HD Name(double x) : value((Base)(float)x) {}                                       \
-        OXSHMEM_HD Name(int x) : value((Base)(float)x) {}                                          \
-        OXSHMEM_HD Name(unsigned x) : value((Base)(float)x) {}                                     \
-        OXSHMEM_HD Name(long long x) : value((Base)(float)x) {}                                    \
-        OXSHMEM_HD Name(unsigned long long x) : value((Base)(float)x) {}                           \
+        OXSHMEM_HD Name(float x) : value(oxshmem_rounded((float)x, Base())) {}                     \
+        OXSHMEM_HD Name(double x) : value(oxshmem_rounded((float)x, Base())) {}                    \
+        OXSHMEM_HD Name(int x) : value(oxshmem_rounded((float)x, Base())) {}                       \
+        OXSHMEM_HD Name(unsigned x) : value(oxshmem_rounded((float)x, Base())) {}                  \
+        OXSHMEM_HD Name(long long x) : value(oxshmem_rounded((float)x, Base())) {}                 \
+        OXSHMEM_HD Name(unsigned long long x) : value(oxshmem_rounded((float)x, Base())) {}        \
         OXSHMEM_HD operator float() const { return (float)value; }                                 \
         OXSHMEM_HD Name& operator+=(Name x) { return *this = Name((float)*this + (float)x); }      \
         OXSHMEM_HD Name& operator-=(Name x) { return *this = Name((float)*this - (float)x); }      \
