@@ -219,7 +219,7 @@ fn what_cannot_be_is_refused_by_name() {
             11,
             &[],
             true,
-            "no GPU heap (the program of PE 1 has no kernels that call oxshmem)",
+            "no GPU heap (PE 1 has none: there is no kernel in its program",
         ),
         (12, &no_gpu, true, "no GPU heap (PE 0 says: "),
         (
@@ -236,6 +236,21 @@ fn what_cannot_be_is_refused_by_name() {
         assert!(told.contains(wanted), "{which}: {told}");
         // The program's own checks hold.
         assert!(!told.contains("refused.cu:"), "{which}: {told}");
+    }
+}
+
+#[test]
+fn an_open_that_fails_on_one_pe_fails_on_all_and_may_be_made_again() {
+    let Some(program) = build("failing", &["failing.cu", "-ldl"]) else {
+        return;
+    };
+    let told = ends_well(3, &program, &[], PATHS[2]);
+    for words in [
+        "no thread for the requests of kernels",
+        "another PE could not open its part",
+        "call shmemx_cuda_init first",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
     }
 }
 
