@@ -3,7 +3,7 @@
 #include "cuda_runtime.h"
 #if defined(__CUDA__)
 #include "emulation/half.h"
-OXSHMEM_SHORT_FLOAT(__nv_bfloat16, __nv_bfloat162, __bf16)
+OXSHMEM_SHORT_FLOAT(__nv_bfloat16, __nv_bfloat162, oxshmem_bfloat16)
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 OXSHMEM_HD __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }

@@ -3,16 +3,22 @@
 
 #define OXSHMEM_HD __host__ __device__ __forceinline__
 
-// A number rounded to the nearest of a type, to even in the middle. The compiler's own conversion to __bf16 is a call of a function
-// that compilers' libraries have only since GCC 13.
+// The bits of a __nv_bfloat16. The compiler's own type __bf16 would call functions that compilers' libraries have only since GCC 13.
+struct oxshmem_bfloat16 {
+    unsigned short bits;
+};
+
+// A number as a float, and one rounded to the nearest of a type, to even in the middle.
+OXSHMEM_HD float oxshmem_widened(_Float16 x) { return (float)x; }
+OXSHMEM_HD float oxshmem_widened(oxshmem_bfloat16 x) { return __builtin_bit_cast(float, (unsigned)x.bits << 16); }
 OXSHMEM_HD _Float16 oxshmem_rounded(float x, _Float16) { return (_Float16)x; }
-OXSHMEM_HD __bf16 oxshmem_rounded(float x, __bf16) {
+OXSHMEM_HD oxshmem_bfloat16 oxshmem_rounded(float x, oxshmem_bfloat16) {
     const unsigned bits = __builtin_bit_cast(unsigned, x);
     const unsigned rounded = x != x ? bits | 1u << 22 : bits + 0x7fff + (bits >> 16 & 1);
-    return __builtin_bit_cast(__bf16, (unsigned short)(rounded >> 16));
+    return {(unsigned short)(rounded >> 16)};
 }
 
-// `Name`: the type; `Pair`: two of it; `Base`: the compiler's type of the same form.
+// `Name`: the type; `Pair`: two of it; `Base`: a type of the same form with the functions above.
 #define OXSHMEM_SHORT_FLOAT(Name, Pair, Base)                                                      \
     struct alignas(2) Name {                                                                       \
         Base value;                                                                                \
@@ -23,7 +29,7 @@ OXSHMEM_HD __bf16 oxshmem_rounded(float x, __bf16) {
         OXSHMEM_HD Name(unsigned x) : value(oxshmem_rounded((float)x, Base())) {}                  \
         OXSHMEM_HD Name(long long x) : value(oxshmem_rounded((float)x, Base())) {}                 \
         OXSHMEM_HD Name(unsigned long long x) : value(oxshmem_rounded((float)x, Base())) {}        \
-        OXSHMEM_HD operator float() const { return (float)value; }                                 \
+        OXSHMEM_HD operator float() const { return oxshmem_widened(value); }                       \
         OXSHMEM_HD Name& operator+=(Name x) { return *this = Name((float)*this + (float)x); }      \
         OXSHMEM_HD Name& operator-=(Name x) { return *this = Name((float)*this - (float)x); }      \
         OXSHMEM_HD Name& operator*=(Name x) { return *this = Name((float)*this * (float)x); }      \
