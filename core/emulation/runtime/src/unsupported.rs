@@ -1,5 +1,7 @@
 //! Functions of the API that have no meaning here. They exist, so that programs link, and say so.
 
+use std::ffi::c_int;
+
 use crate::error::{Error, guarded};
 
 macro_rules! unsupported {
@@ -15,6 +17,32 @@ macro_rules! unsupported {
             guarded(|| Err(Error::NOT_SUPPORTED))
         }
     )*};
+}
+
+/// `cudaChannelFormatDesc`: the form of an array's elements.
+#[repr(C)]
+pub(crate) struct ChannelFormat {
+    bits: [c_int; 4],
+    kind: u32,
+}
+
+/// The description of an array's elements, for calls on arrays, which say that they are not supported.
+///
+/// # Safety
+///
+/// It has no conditions.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    kind: u32,
+) -> ChannelFormat {
+    ChannelFormat {
+        bits: [x, y, z, w],
+        kind,
+    }
 }
 
 unsupported! {
