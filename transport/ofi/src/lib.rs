@@ -15,6 +15,9 @@
 //! asked of a provider, and are completed when the target says that it has served them. Where a NIC places data, puts are
 //! the provider's writes, completed when they are delivered (`FI_DELIVERY_COMPLETE`). Gets are its reads everywhere.
 //!
+//! A source of up to 16 KiB is copied; a longer one is sent in place, and may be reused
+//! ([`Lane::reusable`](oxshmem_transport::Lane::reusable)) once the provider has sent it, before the target has served it.
+//!
 //! # Atomics
 //!
 //! The CPU of the word's PE performs them, as active messages. A provider's atomics are exclusive against each other alone, by
