@@ -49,10 +49,11 @@ pub(crate) struct OfiDomain {
     me: Pe,
 }
 
-/// The longest message: one that the provider ends in any case, even if its PE dies.
+/// The longest message: one that the provider ends in any case, even if its PE dies. It has whole words, so that none is in
+/// two messages.
 fn longest_message(facts: &Facts) -> usize {
     match facts.ends_long_sends() {
-        true => (facts.longest as usize).min(LONG_BUFFER),
+        true => (facts.longest as usize).min(LONG_BUFFER) & !7,
         false => SAFE_MESSAGE,
     }
 }

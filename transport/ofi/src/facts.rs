@@ -90,6 +90,12 @@ impl Facts {
         )
     }
 
+    /// Whether it is asked for no thread of its own, since whoever waits moves its data: a provider over TCP whose descriptor
+    /// wakes for that. Of `sockets` none does, and `udp` has no thread anyway.
+    pub(crate) fn is_driven_by_waits(&self) -> bool {
+        matches!(self.core_provider(), "tcp" | "net" | "xnet")
+    }
+
     /// Whether its network is not known to be one of its own: a fabric's, or memory that processes of a host share. Others
     /// may use the network that everybody uses, as `psm3` and `ucx` do where they find no NIC of theirs.
     pub(crate) fn is_ordinary_network(&self) -> bool {
@@ -135,9 +141,8 @@ impl Facts {
     }
 
     /// Whether data that arrive move only inside calls. EFA's provider says that it needs none and does, by fi_efa(7).
-    /// Providers over sockets that could start a thread for it are asked for none.
     pub(crate) fn moves_in_calls(&self) -> bool {
-        self.manual_progress || self.uses_sockets() || self.core_provider() == "efa"
+        self.manual_progress || self.is_driven_by_waits() || self.core_provider() == "efa"
     }
 
     /// Whether its address is reached from its own host only.

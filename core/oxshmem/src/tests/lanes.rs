@@ -98,7 +98,7 @@ pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
 }
 
 impl Lane for Watched {
-    forward!(endpoint, fence => inner);
+    forward!(endpoint, fence, reusable => inner);
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
         let again = self.asked.interrupted.lock().unwrap().remove(&pe.0);

@@ -3,11 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use oxshmem_transport::{Completion, Counters, Guarantees, Lane, Op, Pe, Posted, Status, forward};
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{
+    Completion, Counters, Guarantees, Lane, Op, Pe, Posted, SignalSupport, Status, forward,
+};
+use oxshmem_weak::{Settings, Weak};
 
+use crate::builder::Builder;
 use crate::error::{Error, Result};
 use crate::tests::lanes::cuts::{by_lanes, completed, is_lane_failure, together_on};
-use crate::tests::lanes::{Fate, unanswered, watched};
+use crate::tests::lanes::{Fate, LIMIT, unanswered, watched};
 use crate::world::World;
 
 /// Polls of the lane until the completion of an operation is there: its clock counts polls.
@@ -23,6 +28,8 @@ struct Clocked {
     /// By PE: the operations before it was wrapped, and the time of each since.
     posts: Vec<(u64, Vec<u64>)>,
     now: Arc<AtomicU64>,
+    /// Whether it tells that sources were read before the operations complete.
+    tells_reuse: bool,
 }
 
 impl Clocked {
@@ -67,17 +74,29 @@ impl Lane for Clocked {
             completed: completed.min(self.completed(pe)),
         }
     }
+
+    fn reusable(&self, pe: Pe) -> u64 {
+        match self.tells_reuse {
+            true => self.inner.counters(pe).completed,
+            false => self.counters(pe).completed,
+        }
+    }
 }
 
 /// Gives the lanes of a PE a clock.
-fn clocked(world: &World) -> Arc<AtomicU64> {
+fn clocked(world: &World, tells_reuse: bool) -> Arc<AtomicU64> {
     let now = Arc::new(AtomicU64::new(0));
     for endpoint in &world.worker.state.lanes.endpoints {
         endpoint.wrap(|inner| {
             let before = |pe| (inner.counters(Pe(pe)).posted, Vec::new());
             let posts = (0..world.n_pes() as u32).map(before).collect();
             let now = Arc::clone(&now);
-            Box::new(Clocked { inner, posts, now })
+            Box::new(Clocked {
+                inner,
+                posts,
+                now,
+                tells_reuse,
+            })
         });
     }
     now
@@ -92,7 +111,7 @@ fn round_trips(promised: Guarantees, puts: usize, call: fn(&World) -> Result<()>
         world.quiet()?;
         world.worker.engine.bootstrap.barrier()?;
         if world.my_pe() == 0 {
-            let now = clocked(world);
+            let now = clocked(world, false);
             for at in 0..puts {
                 (1..=DIRTY).try_for_each(|pe| world.p(x.at(at)?, 7, pe))?;
             }
@@ -159,6 +178,73 @@ fn m17_a_fence_that_the_lanes_carry_out_themselves_takes_no_time() {
     assert_eq!(round_trips(after_fences, 1, fence), 0.0);
     let quiet = round_trips(after_fences, 1, |world| world.quiet());
     assert!((0.9..=1.5).contains(&quiet), "{quiet}");
+}
+
+/// PEs whose lanes read sources after the post.
+fn without_inline() -> Builder {
+    let settings = Settings {
+        guarantees: completed(Completion::Placed),
+        depth: None,
+        inline: 0,
+        put_signal: SignalSupport::None,
+        ..Settings::worst(7)
+    };
+    let weak = Weak::over(Arc::new(Loopback::new()), settings);
+    let builder = World::builder().transports(vec![Arc::new(weak)]);
+    builder.active_sets().timeout(LIMIT).heap_limit(1 << 20)
+}
+
+#[test]
+fn m15_a_blocking_put_waits_until_its_source_was_read_and_a_quiet_for_the_rest() {
+    const LEN: usize = 1000;
+    for tells_reuse in [false, true] {
+        together_on(without_inline(), 2, |world| {
+            let x = world.alloc_zeroed::<u64>(LEN)?;
+            world.quiet()?;
+            world.worker.engine.bootstrap.barrier()?;
+            if world.my_pe() == 0 {
+                let now = clocked(world, tells_reuse);
+                let at = || now.load(Ordering::SeqCst);
+                let mut source = vec![7; LEN];
+                let begun = at();
+                world.put(x, &source, 1)?;
+                let put = at() - begun;
+                source.fill(8);
+                world.quiet()?;
+                let both = at() - begun;
+                match tells_reuse {
+                    true => assert!(put < ROUND_TRIP, "{put}"),
+                    false => assert!(put >= ROUND_TRIP, "{put}"),
+                }
+                assert!((ROUND_TRIP..2 * ROUND_TRIP).contains(&both), "{both}");
+            }
+            world.worker.engine.bootstrap.barrier()?;
+            let mut came = vec![0; LEN];
+            world.read(&mut came, x)?;
+            let expected = if world.my_pe() == 0 { 0 } else { 7 };
+            assert_eq!(came, vec![expected; LEN]);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn m19_the_next_quiet_tells_that_a_put_has_failed_after_its_source_was_read() {
+    together_on(without_inline(), 2, |world| {
+        let x = world.alloc_zeroed::<u64>(1)?;
+        world.quiet()?;
+        world.worker.engine.bootstrap.barrier()?;
+        if world.my_pe() == 0 {
+            let _now = clocked(world, true);
+            let asked = watched(world);
+            world.put(x, &[7], 1)?;
+            asked.fail(unanswered(Pe(1)));
+            is_lane_failure(world.quiet());
+            world.quiet()?;
+        }
+        world.worker.engine.bootstrap.barrier()?;
+        Ok(())
+    });
 }
 
 /// One connection fails when its flush is posted, another while all flushes are under way. Each failure is reported, and
