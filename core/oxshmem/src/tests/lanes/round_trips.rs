@@ -240,7 +240,6 @@ fn m19_the_next_quiet_tells_that_a_put_has_failed_after_its_source_was_read() {
             world.put(x, &[7], 1)?;
             asked.fail(unanswered(Pe(1)));
             is_lane_failure(world.quiet());
-            world.quiet()?;
         }
         world.worker.engine.bootstrap.barrier()?;
         Ok(())
