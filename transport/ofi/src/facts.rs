@@ -90,12 +90,6 @@ impl Facts {
         )
     }
 
-    /// Whether it is asked for no thread of its own, since whoever waits moves its data: a provider over TCP whose descriptor
-    /// wakes for that. Of `sockets` none does, and `udp` has no thread anyway.
-    pub(crate) fn is_driven_by_waits(&self) -> bool {
-        matches!(self.core_provider(), "tcp" | "net" | "xnet")
-    }
-
     /// Whether its network is not known to be one of its own: a fabric's, or memory that processes of a host share. Others
     /// may use the network that everybody uses, as `psm3` and `ucx` do where they find no NIC of theirs.
     pub(crate) fn is_ordinary_network(&self) -> bool {
@@ -142,7 +136,7 @@ impl Facts {
 
     /// Whether data that arrive move only inside calls. EFA's provider says that it needs none and does, by fi_efa(7).
     pub(crate) fn moves_in_calls(&self) -> bool {
-        self.manual_progress || self.is_driven_by_waits() || self.core_provider() == "efa"
+        self.manual_progress || self.core_provider() == "efa"
     }
 
     /// Whether its address is reached from its own host only.
@@ -274,13 +268,5 @@ pub(crate) mod tests {
         assert!(facts.uses_sockets() && !facts.is_placed_by_nic());
         assert_eq!(facts.address, Some(IpAddr::from([192, 0, 2, 2])));
         assert!(facts.manual_progress);
-    }
-
-    #[test]
-    fn one_provider_over_tcp_ends_sends_of_every_length_and_moves_data_in_calls() {
-        let net = of_dump(include_str!("../tests/fixtures/net-1.17.txt"));
-        assert!(net.ends_long_sends() && net.moves_in_calls());
-        let layered = of_dump(include_str!("../tests/fixtures/tcp-rxm-1.17.txt"));
-        assert!(!layered.ends_long_sends() && layered.moves_in_calls());
     }
 }
