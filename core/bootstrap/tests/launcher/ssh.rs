@@ -2,20 +2,21 @@
 //! there is no sshd.
 
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::Test;
-use crate::job::{Job, kill, until};
+use crate::job::{Job, kill};
 
 pub const TESTS: &[Test] = &[("a_job_runs_over_ssh", a_job_runs_over_ssh)];
 
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A server on a port of its own, with keys of its own.
+/// A server with keys of its own. The port is the test's from first to last: no other program can take it
+/// before an sshd would. Each connection has its own sshd.
 struct Server {
-    process: Child,
     port: u16,
     folder: PathBuf,
 }
@@ -33,30 +34,21 @@ impl Server {
         }
         // sshd needs this if it runs as root, and only then.
         let _ = std::fs::create_dir_all("/run/sshd");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
         let shown = folder.display();
         let config = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {shown}/host\nAuthorizedKeysFile \
-             {shown}/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\n\
-             PasswordAuthentication no\n"
+            "HostKey {shown}/host\nAuthorizedKeysFile {shown}/user.pub\nStrictModes no\nUsePAM \
+             no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication no\n"
         );
         std::fs::write(folder.join("config"), config).unwrap();
-        let process = Command::new(SSHD)
-            .args(["-D", "-e", "-f"])
-            .arg(folder.join("config"))
-            .stderr(std::fs::File::create(folder.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        until("sshd listens", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let served = folder.clone();
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                serve(&served, connection.unwrap());
+            }
         });
-        Server {
-            process,
-            port,
-            folder,
-        }
+        Server { port, folder }
     }
 
     /// A job whose processes on either side bear the mark.
@@ -74,14 +66,33 @@ impl Server {
     }
 
     fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.join("log")).unwrap()
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
+}
+
+/// An sshd for one connection. It ends with the connection.
+fn serve(folder: &Path, connection: TcpStream) {
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"));
+    // `-i`: the connection is the server's standard input and output.
+    let mut server = Command::new(SSHD)
+        .args(["-i", "-e", "-f"])
+        .arg(folder.join("config"))
+        .stdin(OwnedFd::from(connection.try_clone().unwrap()))
+        .stdout(OwnedFd::from(connection))
+        .stderr(log.unwrap())
+        .spawn()
+        .unwrap();
+    std::thread::spawn(move || server.wait());
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if std::thread::panicking() {
+            println!("the log of sshd:\n{}", self.log());
+        }
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -94,8 +105,7 @@ fn a_job_runs_over_ssh() {
     let server = Server::start();
     let hosts = "--hosts 127.0.0.1:2,localhost:1";
     let finished = server.job(&format!("launch 3 {hosts} -- empty")).finish();
-    let log = server.log();
-    assert_eq!(finished.status.code(), Some(0), "{finished:?} {log}");
+    assert_eq!(finished.status.code(), Some(0), "{finished:?}");
 
     let finished = server
         .job(&format!(
