@@ -10,13 +10,11 @@
 //!
 //! Each load makes a new copy of the variables, as on a device.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::fs::File;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{c_int, c_void};
 
 use super::fiber::{CALLS, Calls};
-use super::memory_file::memory_file;
 use super::shape::Packed;
+use super::shared_object::SharedObject;
 use crate::call::{In, Outcome};
 use crate::code::Code;
 
@@ -40,15 +38,8 @@ unsafe extern "C" {
 /// A loaded image.
 #[derive(Debug)]
 pub(crate) struct Image {
-    handle: *mut c_void,
-    /// Open as long as the image: the loader knows it by the descriptor's number.
-    _file: File,
+    object: SharedObject,
 }
-
-// SAFETY: the handle is only given to dlsym and dlclose, which any thread may call.
-unsafe impl Send for Image {}
-// SAFETY: as above.
-unsafe impl Sync for Image {}
 
 /// Whether the bytes are an image, and not PTX.
 pub(crate) fn is_image(at: In<u8>) -> bool {
@@ -74,47 +65,22 @@ impl Image {
             eprintln!("softcuda: an image of kernels can not be loaded: {words}");
             Code::INVALID_IMAGE
         };
-        let object = object(at)?;
-        let (file, path) = memory_file(object).map_err(|e| refuse(e.to_string()))?;
-        let path =
-            CString::new(path.into_os_string().into_vec()).map_err(|e| refuse(e.to_string()))?;
-        // SAFETY: the program's own code, made by the compiler; its initialisers are its to vouch for.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            // SAFETY: dlerror gives null or a string that lives until the next call on this thread.
-            let words = unsafe {
-                let words = libc::dlerror();
-                if words.is_null() {
-                    String::new()
-                } else {
-                    CStr::from_ptr(words).to_string_lossy().into_owned()
-                }
-            };
-            return Err(refuse(words));
-        }
-        let image = Image {
-            handle,
-            _file: file,
-        };
-        let slot = image
+        let object = SharedObject::from_bytes(object(at)?).map_err(refuse)?;
+        let slot = object
             .symbol("softcuda_calls")
             .ok_or_else(|| refuse("it exports no softcuda_calls".to_owned()))?;
         // SAFETY: by the agreement above, a variable that holds a pointer to the table.
         unsafe { slot.cast::<*const Calls>().write(&raw const CALLS) };
-        Ok(image)
-    }
-
-    fn symbol(&self, name: &str) -> Option<*mut c_void> {
-        let name = CString::new(name).ok()?;
-        // SAFETY: an open library and a string that ends.
-        let address = unsafe { libc::dlsym(self.handle, name.as_ptr().cast::<c_char>()) };
-        (!address.is_null()).then_some(address)
+        Ok(Image { object })
     }
 
     /// A kernel's code, and the bytes of each of its parameters.
     pub(crate) fn kernel(&self, name: &str) -> Option<(Packed, Vec<usize>)> {
-        let code = self.symbol(&format!("{name}__packed"))?;
-        let list = self.symbol(&format!("{name}__parameters"))?.cast::<u64>();
+        let code = self.object.symbol(&format!("{name}__packed"))?;
+        let list = self
+            .object
+            .symbol(&format!("{name}__parameters"))?
+            .cast::<u64>();
         // SAFETY: by the agreement above, the list begins with its count.
         let count = unsafe { list.read() }.min(MOST_PARAMETERS) as usize;
         // SAFETY: by the agreement above, so many numbers follow.
@@ -127,7 +93,7 @@ impl Image {
 
     /// Address and bytes of a variable.
     pub(crate) fn variable(&self, name: &str) -> Option<(u64, usize)> {
-        let address = self.symbol(name)?;
+        let address = self.object.symbol(name)?;
         // SAFETY: plain data, for which zeros are a value.
         let mut info = unsafe { std::mem::zeroed::<libc::Dl_info>() };
         let mut entry = std::ptr::null();
@@ -137,12 +103,5 @@ impl Image {
         // SAFETY: dladdr1 gave the entry, in a library that is open.
         let size = unsafe { (*entry).st_size } as usize;
         Some((address as u64, size))
-    }
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        // SAFETY: opened by `load`; functions that could still run hold the image.
-        unsafe { libc::dlclose(self.handle) };
     }
 }

@@ -4,7 +4,7 @@ mod fiber;
 mod image;
 mod launch;
 pub(crate) mod library;
-mod memory_file;
 pub(crate) mod module;
 mod ptx;
 pub(crate) mod shape;
+mod shared_object;
