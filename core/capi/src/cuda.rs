@@ -68,12 +68,12 @@ pub unsafe extern "C" fn oxshmem_register_image(image: *const Image) {
 /// Withdraws an image, whose library is unloaded. Waits for calls that use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn oxshmem_unregister_image(image: *const Image) {
-    let is_used = |known: &Known| known.image.as_ptr().cast_const() == image && known.uses > 0;
+    let is_it = |known: &Known| known.image.as_ptr().cast_const() == image;
     let mut known = images();
-    while known.iter().any(is_used) {
+    while known.iter().any(|known| is_it(known) && known.uses > 0) {
         known = UNUSED.wait(known).unwrap_or_else(PoisonError::into_inner);
     }
-    known.retain(|known| known.image.as_ptr().cast_const() != image);
+    known.retain(|known| !is_it(known));
 }
 
 /// The use of an image, which keeps it registered.
@@ -214,15 +214,20 @@ pub(crate) fn ptr(_: &'static str, dest: *const c_void, pe: c_int) -> *mut c_voi
     found().unwrap_or(null_mut())
 }
 
+/// Does something with the device library, and gives the status of that.
+fn with_library(call: &'static str, act: impl FnOnce(DeviceLibrary<'_>) -> CResult) -> c_int {
+    let done =
+        library::get().and_then(|library| library.with_world(|world| act(open_library(world)?)));
+    status(call, done)
+}
+
 /// Memory for teams in kernels.
 pub(crate) fn reserve_teams(call: &'static str, teams: c_int) -> c_int {
-    let reserve = || {
+    with_library(call, |device| {
         let teams =
             usize::try_from(teams).map_err(|_| Failure::argument("teams", "this is negative"))?;
-        let library = library::get()?;
-        library.with_world(|world| Ok(open_library(world)?.reserve_teams(teams)?))
-    };
-    status(call, reserve())
+        Ok(device.reserve_teams(teams)?)
+    })
 }
 
 /// A team's number for kernels; -1 where it has none.
@@ -244,21 +249,13 @@ pub(crate) fn team(call: &'static str, team: Team) -> c_int {
 
 /// The error of a kernel, told.
 pub(crate) fn check(call: &'static str) -> c_int {
-    let check = || {
-        let library = library::get()?;
-        library.with_world(|world| Ok(open_library(world)?.check()?))
-    };
-    status(call, check())
+    with_library(call, |device| Ok(device.check()?))
 }
 
 /// Forgets the error of a kernel, after which kernels' waits wait again.
 pub(crate) fn resume(call: &'static str) -> c_int {
-    let resume = || {
-        let library = library::get()?;
-        library.with_world(|world| {
-            open_library(world)?.resume();
-            Ok(())
-        })
-    };
-    status(call, resume())
+    with_library(call, |device| {
+        device.resume();
+        Ok(())
+    })
 }

@@ -320,10 +320,10 @@ matrix! {
 
 /// All cases of a module in one test: a test for each takes two minutes to compile. A failure names its case.
 macro_rules! module_tests {
-    (($setting:expr, $n:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
+    (($act:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
         #[test]
         fn $module() {
-            each_of(stringify!($module), |_, case| setting::run($setting, $n, case));
+            each_of(stringify!($module), $act);
         }
     )*};
 }
@@ -332,7 +332,7 @@ macro_rules! module_matrix {
     ($($name:ident: $setting:expr, $n:expr;)*) => {$(
         mod $name {
             use super::*;
-            with_cases!(module_tests ($setting, $n));
+            with_cases!(module_tests (|_, case| setting::run($setting, $n, case)));
         }
     )*};
 }
@@ -396,20 +396,11 @@ gpu_matrix! {
     gpu_relaxed_3: Setting::relaxed(Path::Gpu), 3;
 }
 
-macro_rules! process_tests {
-    (($start:expr, $n:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
-        #[test]
-        fn $module() {
-            each_of(stringify!($module), |name, _| processes::look_up($start, $n, name));
-        }
-    )*};
-}
-
 macro_rules! process_matrix {
     ($($name:ident: $start:expr, $n:expr;)*) => {$(
         mod $name {
             use super::*;
-            with_cases!(process_tests ($start, $n));
+            with_cases!(module_tests (|name, _| processes::look_up($start, $n, name)));
             #[test]
             fn the_job_ends_well() {
                 processes::look_up_end($start, $n);

@@ -244,17 +244,15 @@ impl Lane for OfiLane {
     }
 
     fn counters(&self, pe: Pe) -> Counters {
-        let state = self.shared.lock();
-        let lane = state.lanes.get(&self.number);
-        let stream = lane.and_then(|lane| lane.streams.get(&pe.0));
+        let mut state = self.shared.lock();
+        let stream = state.stream(self.number, pe.0);
         stream.map_or_else(Counters::default, |stream| stream.counters)
     }
 
     fn reusable(&self, pe: Pe) -> u64 {
-        let state = self.shared.lock();
-        let lane = state.lanes.get(&self.number);
-        let stream = lane.and_then(|lane| lane.streams.get(&pe.0));
-        stream.map_or(0, Stream::reusable)
+        let mut state = self.shared.lock();
+        let stream = state.stream(self.number, pe.0);
+        stream.map_or(0, |stream| Stream::reusable(stream))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{PATIENCE, both, compile, here, job, names, prefix, run, tool};
+use super::interface::names;
+use super::{PATIENCE, both, compile, here, job, prefix, run, tool};
 
 #[test]
 fn options_of_the_launcher_come_in_any_order() {

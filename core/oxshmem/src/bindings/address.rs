@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
+use oxshmem_engine::engine::Engine;
 use oxshmem_engine::peer::entry::{Peer, PeerWords};
 use oxshmem_transport::MemoryKind;
 
@@ -127,11 +128,14 @@ pub fn addresses(world: &World) -> Addresses {
 /// Whether an address is one of this PE's GPU heap, which the CPU cannot load.
 #[must_use]
 pub fn is_in_gpu_heap(world: &World, address: usize) -> bool {
-    let gpu = world.worker.engine.gpu.as_ref();
-    gpu.is_some_and(|(base, limit)| {
-        let base = base.load(Ordering::Relaxed).addr();
-        address.wrapping_sub(base) < *limit
-    })
+    offset_in_gpu_heap(&world.worker.engine, address).is_some()
+}
+
+/// An address's offset in this PE's GPU heap, in bytes, if it lies there.
+fn offset_in_gpu_heap(engine: &Engine, address: usize) -> Option<usize> {
+    let (base, limit) = engine.gpu.as_ref()?;
+    let offset = address.wrapping_sub(base.load(Ordering::Relaxed).addr());
+    (offset < *limit).then_some(offset)
 }
 
 /// Each PE's symmetric host memory as this process loads and stores it, for code that a binding compiles into programs.
@@ -291,14 +295,9 @@ fn rest_of_block(
 
 /// The same in this PE's GPU heap, whose addresses are the GPU's.
 fn rest_of_gpu_block(context: &Context<'_>, address: *const u8) -> Option<(Sym<u8>, u64)> {
-    let tag = context.gpu_tag();
-    let base = context
-        .worker
-        .local_address(Sym::<u8>::new(tag, OWN, 0, 0).into());
-    let heap = context.heap(MemoryKind::Cuda);
-    let offset = address.addr().checked_sub(base.addr())? as u64;
-    let live = heap.blocks.around(offset).filter(|_| heap.limit() > 0)?;
-    let before = offset - live.start;
+    let offset = offset_in_gpu_heap(&context.worker.engine, address.addr())? as u64;
+    let live = context.heap(MemoryKind::Cuda).blocks.around(offset)?;
+    let (tag, before) = (context.gpu_tag(), offset - live.start);
     let rest = Sym::new(tag, live.generation, offset, (live.bytes - before) as usize);
     Some((rest, before))
 }

@@ -154,18 +154,18 @@ pub(super) struct AgreedGpuHeap {
 impl AgreedGpuHeap {
     /// A heap that no setting asks for is there where every PE can have it, and else on none.
     fn by_default(cards: &[BusinessCard]) -> Self {
-        let failed = cards.iter().position(|card| card.gpu.is_err());
-        let without = cards.iter().position(|card| card.gpu == Ok(0));
-        let absence = match (failed, without) {
-            (Some(pe), _) => cards.get(pe).and_then(|card| {
-                let why = card.gpu.as_ref().err()?;
-                Some(format!("PE {pe} says: {why}"))
-            }),
-            (None, Some(pe)) => Some(format!(
-                "PE {pe} has none: there is no kernel in its program that calls oxshmem, or its OXSHMEM_CUDA_SYMMETRIC_SIZE is 0"
-            )),
-            (None, None) => None,
+        let failure = |(pe, card): (usize, &BusinessCard)| {
+            let why = card.gpu.as_ref().err()?;
+            Some(format!("PE {pe} says: {why}"))
         };
+        let without = |pe| {
+            format!(
+                "PE {pe} has none: there is no kernel in its program that calls oxshmem, or its OXSHMEM_CUDA_SYMMETRIC_SIZE is 0"
+            )
+        };
+        let absence = cards.iter().enumerate().find_map(failure);
+        let absence =
+            absence.or_else(|| cards.iter().position(|card| card.gpu == Ok(0)).map(without));
         match absence {
             Some(_) => AgreedGpuHeap { limit: 0, absence },
             None => Self::smallest(cards),
