@@ -1,6 +1,8 @@
 //! Faults: commands of programs and tests, carried out, at once or on cue.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::abi::sys::ibv_event_type as event;
@@ -23,6 +25,30 @@ pub(crate) fn full_on_cue() -> bool {
             .is_ok()
     };
     FULL.load(Ordering::Relaxed) > 0 && !counts_down(&BEFORE_FULL) && counts_down(&FULL)
+}
+
+/// Queue pairs that are awaited before those that wait for them go on.
+static AWAITED: Mutex<u32> = Mutex::new(0);
+/// Told when the last of these has come.
+static MET: Condvar = Condvar::new();
+/// The longest wait for the others.
+const MEETING: Duration = Duration::from_secs(10);
+
+/// Waits on cue until the others that are to become ready are about to do so, too.
+pub(crate) fn meet_on_cue() -> Result<(), c_int> {
+    let mut awaited = AWAITED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *awaited == 0 {
+        return Ok(());
+    }
+    *awaited -= 1;
+    MET.notify_all();
+    let met = MET.wait_timeout_while(awaited, MEETING, |awaited| *awaited > 0);
+    let (mut awaited, waited) = met.unwrap_or_else(PoisonError::into_inner);
+    if waited.timed_out() {
+        *awaited = 0;
+        return Err(libc::ETIMEDOUT);
+    }
+    Ok(())
 }
 
 impl World {
@@ -98,6 +124,9 @@ impl World {
                 FULL.store(*count, Ordering::Relaxed);
             }
             Command::Stuck(count) => self.stuck = *count,
+            Command::Meet(count) => {
+                *AWAITED.lock().unwrap_or_else(PoisonError::into_inner) = *count;
+            }
             Command::Down(name, port, millis) => {
                 let number = self.device_of(name)?;
                 self.port_of(number, *port)?.up = false;

@@ -64,6 +64,8 @@ pub(crate) struct Profile {
     pub(crate) gpu_read_flushes: bool,
     /// The answer of `ibv_query_qp_data_in_order`.
     pub(crate) data_in_order: bool,
+    /// Whether a yes holds only for a queue pair that is connected with itself.
+    pub(crate) order_by_path: bool,
 
     pub(crate) srq: bool,
     pub(crate) atomics: Atomics,
@@ -119,6 +121,7 @@ const STRICT: Profile = Profile {
     gpu: Duration::ZERO,
     gpu_read_flushes: true,
     data_in_order: false,
+    order_by_path: false,
     srq: true,
     atomics: Atomics::Glob,
     pci_atomics: false,
@@ -393,6 +396,7 @@ impl Profile {
             "gpu" => self.gpu = micros()?,
             "gpu_read_flushes" => self.gpu_read_flushes = switch()?,
             "data_in_order" => self.data_in_order = switch()?,
+            "order_by_path" => self.order_by_path = switch()?,
             "srq" => self.srq = switch()?,
             "pci_atomics" => self.pci_atomics = switch()?,
             "refuse_atomic_access" => self.refuse_atomic_access = switch()?,

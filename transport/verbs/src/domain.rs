@@ -4,7 +4,7 @@ mod promises;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_gpudirect::Gpu;
 use oxshmem_transport::{
@@ -225,22 +225,10 @@ impl VerbsDomain {
             let mut made = self.nics().filter_map(DomainNic::made_responder);
             Some((at, made.find_map(|made| made.known(pe, endpoint))?))
         });
-        // Until it is made: else another call might choose another NIC meanwhile.
-        let mut current = self.primary.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, reply) = match known {
             Some(known) => known,
-            None => {
-                let (at, rail) = self.choose_primary(pe, offered, &mut current)?;
-                let nic = self.nic(rail).unwrap_or(&self.first);
-                let endpoint = offered
-                    .get(at)
-                    .cloned()
-                    .ok_or(Error::Closed { transport: NAME })?;
-                let reply = nic.responder()?.accept(pe, endpoint, Role::Primary)?;
-                (at, reply)
-            }
+            None => self.make_primary(pe, offered)?,
         };
-        drop(current);
         if reply.rail != 0 {
             // The inbox listens there from now on.
             self.first.responder()?.wake();
@@ -250,6 +238,27 @@ impl VerbsDomain {
             *place = Some(reply);
         }
         Ok(replies)
+    }
+
+    /// Makes the queue pair at the chosen NIC. Gives the place of the endpoint that it answers, and the reply.
+    fn make_primary(&self, pe: Pe, offered: &[Endpoint]) -> Result<(usize, EndpointReply)> {
+        loop {
+            let (at, rail) = self.choose_primary(pe, offered, &mut self.primary())?;
+            let endpoint = offered.get(at).ok_or(Error::Closed { transport: NAME })?;
+            let responder = self.nic(rail).unwrap_or(&self.first).responder()?;
+            // Not under the lock: address resolution may take long, and other PEs do not wait for it.
+            let reply = responder.accept(pe, endpoint.clone(), Role::Primary)?;
+            if !self.has_atomics_of_one_nic() || *self.primary() == rail {
+                return Ok((at, reply));
+            }
+            // The connections have gone to another NIC meanwhile.
+            responder.end_endpoint(pe, endpoint);
+        }
+    }
+
+    /// The number of the NIC at which peers' primary connections end, locked.
+    fn primary(&self) -> MutexGuard<'_, u8> {
+        self.primary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Chooses one of the endpoints that a lane offers for all operations, and the NIC here. `current`: the one that peers'

@@ -327,6 +327,7 @@ impl Lane for VerbsLane {
             first: &self.room,
             further: &self.further,
             capacity: self.max_requests,
+            blocks: self.pool.memory(),
         };
         match self.connections.get_mut(pe.index()) {
             Some(connection) => connection.endpoint(&making),

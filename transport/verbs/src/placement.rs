@@ -13,27 +13,27 @@ pub(crate) enum Placement {
     SetInOrder,
     /// The user says out of order.
     SetOutOfOrder,
-    /// Devices of this driver place in order.
-    Driver,
+    /// A list of devices says in order, or the device is a program.
+    Known,
     /// The device says in order.
     DeviceInOrder,
     /// The device says out of order.
     DeviceOutOfOrder,
     /// The device may place out of order and cannot be asked.
     NotAnswered,
-    /// A device of a vendor of which nothing is known.
-    UnknownVendor,
+    /// A device of which nothing is known.
+    Unknown,
 }
 
 impl Placement {
     const ALL: [Placement; 7] = [
         Placement::SetInOrder,
         Placement::SetOutOfOrder,
-        Placement::Driver,
+        Placement::Known,
         Placement::DeviceInOrder,
         Placement::DeviceOutOfOrder,
         Placement::NotAnswered,
-        Placement::UnknownVendor,
+        Placement::Unknown,
     ];
 
     /// The decision for a device of this kind. `ask` has the device answer whether it places in order.
@@ -46,8 +46,8 @@ impl Placement {
             Choice::On => Placement::SetInOrder,
             Choice::Off => Placement::SetOutOfOrder,
             Choice::Auto => match kind {
-                Kind::InOrder => Placement::Driver,
-                Kind::Unknown => Placement::UnknownVendor,
+                Kind::InOrder => Placement::Known,
+                Kind::Unknown => Placement::Unknown,
                 Kind::Answers => match ask() {
                     Some(true) => Placement::DeviceInOrder,
                     Some(false) => Placement::DeviceOutOfOrder,
@@ -60,11 +60,11 @@ impl Placement {
     /// Whether writes are placed in the order sent.
     pub(crate) fn in_order(self) -> bool {
         match self {
-            Placement::SetInOrder | Placement::Driver | Placement::DeviceInOrder => true,
+            Placement::SetInOrder | Placement::Known | Placement::DeviceInOrder => true,
             Placement::SetOutOfOrder
             | Placement::DeviceOutOfOrder
             | Placement::NotAnswered
-            | Placement::UnknownVendor => false,
+            | Placement::Unknown => false,
         }
     }
 
@@ -84,13 +84,16 @@ impl Placement {
         let why = match self {
             Placement::SetInOrder => "OXSHMEM_VERBS_IN_ORDER=on there",
             Placement::SetOutOfOrder => "OXSHMEM_VERBS_IN_ORDER=off there",
-            Placement::Driver => "as devices of its driver do",
-            Placement::DeviceInOrder => "the device says so",
+            Placement::Known => "it is a program, or a device of which Open MPI's list says so",
+            Placement::DeviceInOrder => {
+                "the device says so of the data of one write, by ibv_query_qp_data_in_order, and so the packets of \
+                 several are placed as they come"
+            }
             Placement::DeviceOutOfOrder => "the device says so",
             Placement::NotAnswered => {
                 "its libibverbs or its device does not answer ibv_query_qp_data_in_order"
             }
-            Placement::UnknownVendor => "nothing is known of its vendor's NICs",
+            Placement::Unknown => "nothing is known of this device",
         };
         if self.in_order() {
             return format!("its NIC places writes in order ({why})");
@@ -106,7 +109,7 @@ impl Placement {
 /// The sort of a device, by its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Its vendor's devices place in order.
+    /// It is known to place in order.
     InOrder,
     /// It may place out of order, and its driver answers whether it does.
     Answers,
@@ -117,25 +120,37 @@ pub(crate) enum Kind {
 /// IEEE numbers by which NVIDIA's NICs name their vendor, and PCI's.
 const MELLANOX: [u32; 2] = [0x02c9, 0x15b3];
 
-/// PCI numbers of the vendors whose NICs place in order.
-const IN_ORDER: [u32; 8] = [
-    0x14e4, // Broadcom, bnxt_re
-    0x8086, // Intel, irdma
-    0x19e5, // Huawei, hns
-    0x1077, // Marvell, qedr
-    0x1425, // Chelsio, cxgb4
-    0x1ded, // Alibaba, erdma
-    0x1414, // Microsoft, mana
-    0x15ad, // VMware, vmw_pvrdma
+/// PCI numbers of vendors.
+const BROADCOM: u32 = 0x14e4;
+const CHELSIO: u32 = 0x1425;
+
+/// Broadcom's parts on the list.
+const BROADCOMS: [u32; 24] = [
+    0x1605, 0x1606, 0x1614, 0x16c0, 0x16c1, 0x16ce, 0x16cf, 0x16d6, 0x16d7, 0x16d8, 0x16d9, 0x16df,
+    0x16e2, 0x16e3, 0x16e5, 0x16eb, 0x16ed, 0x16ef, 0x16f0, 0x16f1, 0x1750, 0xd800, 0xd802, 0xd804,
 ];
 
-/// The kind of a device. NVIDIA's answer from ConnectX-4 on, which the driver mlx5 serves. Part numbers of its older driver are
-/// told apart; unknown ones count as new.
+/// Whether Open MPI's list of devices has this one, and says that the last byte of a write is placed last there
+/// (`mca-btl-openib-device-params.ini` of version 4, `use_eager_rdma`). Programs have relied on that for years. Of parts that
+/// came later nothing is known: the newest spray the packets of a connection over several paths.
+fn is_listed(vendor: u32, part: u32) -> bool {
+    match vendor {
+        BROADCOM => BROADCOMS.contains(&part),
+        // T3, then T4 to T6 by their first byte.
+        CHELSIO => {
+            (0x20..=0x36).contains(&part) || matches!(part >> 8, 0x44 | 0x54 | 0x64 | 0xa0 | 0xb0)
+        }
+        _ => false,
+    }
+}
+
+/// The kind of a device. NVIDIA's answer from ConnectX-4 on, which the driver mlx5 serves. Part numbers of its older driver, all of
+/// them on the list, are told apart; unknown ones count as new.
 pub(crate) fn kind(device: &str, vendor: u32, part: u32) -> Kind {
     let older = (0x1000..=0x1010).contains(&part) || (0x6000..0x7000).contains(&part);
     if device.starts_with("mlx5") || MELLANOX.contains(&vendor) && !older {
         Kind::Answers
-    } else if MELLANOX.contains(&vendor) || IN_ORDER.contains(&vendor) {
+    } else if MELLANOX.contains(&vendor) || is_listed(vendor, part) {
         Kind::InOrder
     } else {
         Kind::Unknown
@@ -188,6 +203,7 @@ mod tests {
             ("mlx4_0", 0x02c9, 4099),
             ("ibs1", 0x02c9, 26428),
             ("bnxt_re0", 0x14e4, 0x1750),
+            ("cxgb4_0", 0x1425, 0x6414),
         ] {
             assert_eq!(
                 kind(device, vendor, part),
@@ -195,7 +211,19 @@ mod tests {
                 "{device} {part:#x}"
             );
         }
-        assert_eq!(kind("ionic_0", 0x1dd8, 0x1008), Kind::Unknown);
+        for (device, vendor, part) in [
+            ("ionic_0", 0x1dd8, 0x1008),
+            ("bnxt_re0", 0x14e4, 0x1760),
+            ("irdma0", 0x8086, 0x1592),
+            ("erdma_0", 0x1ded, 0x107f),
+            ("cxgb5_0", 0x1425, 0x7401),
+        ] {
+            assert_eq!(
+                kind(device, vendor, part),
+                Kind::Unknown,
+                "{device} {part:#x}"
+            );
+        }
     }
 
     #[test]

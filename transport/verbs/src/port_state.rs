@@ -182,6 +182,25 @@ impl PortState {
         Ok(self.pair_with_itself(&queue)?.data_in_order())
     }
 
+    /// An error if a connection places writes in another order than peers were told of: the device may answer by the path.
+    pub(crate) fn check_order(&self, pe: Pe, pair: &QueuePair) -> Result<()> {
+        let differs =
+            self.placement == Placement::DeviceInOrder && pair.data_in_order() == Some(false);
+        if !differs {
+            return Ok(());
+        }
+        Err(Error::Unreachable {
+            transport: NAME,
+            pe,
+            why: format!(
+                "port {} places writes out of order on this connection, and said otherwise of one with itself; set \
+                 OXSHMEM_VERBS_IN_ORDER=off on the host of PE {}",
+                self.port.name(),
+                self.published.job.me
+            ),
+        })
+    }
+
     /// A queue pair of two requests that is connected with itself.
     pub(crate) fn pair_with_itself(&self, queue: &Arc<CompletionQueue>) -> Result<QueuePair> {
         let port = &self.port;
@@ -359,6 +378,17 @@ impl PortState {
         let longest = retry_time(self.port.timeout, self.port.retries);
         let since = *self.down_since();
         self.is_down() && since.is_some_and(|since| since.elapsed() > longest)
+    }
+
+    /// The time until which packets of a queue pair that has ended now may come; none if none may. `is_silent`: its peer did not
+    /// answer for as long as the retries last.
+    pub(crate) fn packets_until(&self, is_silent: bool) -> Option<Instant> {
+        let waited = match is_silent {
+            true => retry_time(self.port.timeout, self.port.retries),
+            false => Duration::ZERO,
+        };
+        let rest = self.settings.packet_lifetime.checked_sub(waited)?;
+        Instant::now().checked_add(rest)
     }
 
     /// Warns of a connection that was interrupted for this reason, and is made again. One warning stands for all of a while: a link that was

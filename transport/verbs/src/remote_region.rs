@@ -65,6 +65,11 @@ impl Imported {
         rkey == self.strict_rkey || rkey == self.relaxed_rkey
     }
 
+    /// Whether it is GPU memory.
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        self.on_gpu
+    }
+
     /// The address of its first byte, if it has one.
     pub(crate) fn first(&self) -> Option<RemoteAddress> {
         (self.len > 0).then_some(RemoteAddress {

@@ -398,11 +398,17 @@ impl Responder {
 
     /// Ends the queue pair of the endpoint before this one of its connection.
     pub(crate) fn end_before(&self, pe: Pe, endpoint: &Endpoint) {
-        let before = self
-            .lock()
-            .of_nonce(pe, previous_nonce(endpoint.nonce))
-            .map(Arc::clone);
-        self.end(before.into_iter().filter(|pair| !pair.ended()).collect());
+        self.end_of_nonce(pe, previous_nonce(endpoint.nonce));
+    }
+
+    /// Ends the queue pair of an endpoint.
+    pub(crate) fn end_endpoint(&self, pe: Pe, endpoint: &Endpoint) {
+        self.end_of_nonce(pe, endpoint.nonce);
+    }
+
+    fn end_of_nonce(&self, pe: Pe, nonce: u64) {
+        let found = self.lock().of_nonce(pe, nonce).map(Arc::clone);
+        self.end(found.into_iter().filter(|pair| !pair.ended()).collect());
     }
 
     /// Ends the queue pairs for all operations: their peers connect with another NIC.

@@ -312,7 +312,9 @@ pub unsafe extern "C" fn ibv_query_qp_data_in_order(
         let world = locked()?;
         let pair = world.pairs.get(&inner.number).ok_or(libc::EINVAL)?;
         let connected = pair.state == ibv_qp_state::IBV_QPS_RTS;
-        if connected && world.devices[pair.device].profile.data_in_order {
+        let profile = &world.devices[pair.device].profile;
+        let holds = !profile.order_by_path || pair.attr.dest_qp_num == inner.number;
+        if connected && profile.data_in_order && holds {
             answer = if flags & RETURN_CAPS != 0 {
                 WHOLE | ALIGNED
             } else {

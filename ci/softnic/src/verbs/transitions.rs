@@ -11,6 +11,7 @@ use crate::abi::sys::{
 use crate::counters::COUNTERS;
 use crate::device::Device;
 use crate::engine;
+use crate::faults::meet_on_cue;
 use crate::object::{Outcome, returned};
 use crate::pair::{Pair, Requester, Responder};
 use crate::profile::Atomics;
@@ -235,6 +236,9 @@ pub unsafe extern "C" fn ibv_modify_qp(
         drop(guard);
         if !slow.is_zero() {
             std::thread::sleep(slow);
+        }
+        if to == IBV_QPS_RTR {
+            meet_on_cue()?;
         }
         engine::ring(inner.number);
         Ok(())

@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn m29_no_atomic_goes_to_a_nic_without() {
         let target = |has_atomics| TargetProperties {
-            placement: Placement::Driver,
+            placement: Placement::Known,
             has_strict_keys: true,
             has_atomics,
         };
@@ -261,7 +261,7 @@ mod tests {
             has_strict_keys,
             has_atomics,
         };
-        let (keeps, reorders) = (Placement::Driver, Placement::DeviceOutOfOrder);
+        let (keeps, reorders) = (Placement::Known, Placement::DeviceOutOfOrder);
         let full = target(keeps, true, true);
         for less in [
             target(reorders, true, true),
@@ -277,7 +277,7 @@ mod tests {
     fn m17_writes_that_pass_each_other_on_the_bus_are_promised_no_order() {
         let of = |relaxed, has_strict_keys| {
             let target = TargetProperties {
-                placement: Placement::Driver,
+                placement: Placement::Known,
                 has_strict_keys,
                 has_atomics: true,
             };
@@ -304,7 +304,7 @@ mod tests {
             has_atomics,
         };
         let native = SignalSupport::Native(AtomicLevel::Nic);
-        let (keeps, reorders) = (Placement::Driver, Placement::DeviceOutOfOrder);
+        let (keeps, reorders) = (Placement::Known, Placement::DeviceOutOfOrder);
         for (target, by_software, by_hardware) in [
             (target(keeps, true, true), true, true),
             (target(keeps, false, true), false, true),

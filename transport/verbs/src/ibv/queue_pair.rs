@@ -257,7 +257,8 @@ impl QueuePair {
     }
 
     /// Whether the device says that it places the data of writes that arrive here in order; none if the library has
-    /// no such call. The queue pair must be connected.
+    /// no such call. The queue pair must be connected. By its page the answer is of the data of each write alone. That the
+    /// packets of several writes are not placed otherwise is a conclusion.
     #[doc(alias = "ibv_query_qp_data_in_order")]
     pub(crate) fn data_in_order(&self) -> Option<bool> {
         let ask = self.domain.library().query_qp_data_in_order?;

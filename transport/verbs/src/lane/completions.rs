@@ -5,7 +5,7 @@ use oxshmem_transport::{Pe, Result};
 use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
-use super::lost_queue::Packets;
+use super::lost_queue::Loss;
 use super::nics::{Flushed, credits_at, room_at_mut};
 use super::request_id::RequestId;
 use super::requester::Requester;
@@ -161,10 +161,10 @@ impl VerbsLane {
                     && self.has_stand_in(rail)
                     && self.interrupt(pe, id.number, Interruption::LostNic, &cause)
             }
-            _ if is_silent => self.lose_bulk(id, &cause, Packets::Gone),
+            _ if is_silent => self.lose_bulk(id, &cause, Loss::Silence),
             // The first NIC works perhaps.
             _ if rail > 0 && is_own_failure(completion) || is_flush(completion) => {
-                self.lose_bulk(id, &cause, Packets::MayBeLate)
+                self.lose_bulk(id, &cause, Loss::OwnFailure)
             }
             _ => false,
         };
@@ -224,12 +224,12 @@ impl VerbsLane {
                 .filter(|queue| queues.get(*queue).is_some_and(is_lost))
                 .collect();
             let pe = Pe(at as u32);
-            // The bulk ones first: what they had outstanding is in doubt if the primary one goes too.
+            // The bulk ones first: if the primary one goes too, it keeps what they had outstanding.
             for queue in lost.into_iter().rev() {
                 match queue {
                     0 => self.leave_failed_nic(pe),
                     bulk => {
-                        self.lose_queue(pe, bulk, "its NIC has failed", Packets::MayBeLate);
+                        self.lose_queue(pe, bulk, "its NIC has failed", Loss::OwnFailure);
                     }
                 }
             }

@@ -132,6 +132,7 @@ impl Queues {
             if let Some(bulk) = stripes.and_then(|stripes| stripes.bulk_mut(queue)) {
                 // Nothing was posted to it.
                 bulk.requester = None;
+                bulk.is_dirty = false;
             }
         }
         Ok(())
@@ -149,13 +150,8 @@ impl Queues {
         for requester in queues.into_iter().filter_map(|bulk| bulk.requester) {
             outstanding.add(requester.rail, requester.end(pool));
         }
-        for repeat in repeats {
-            if let Repeat::Request(sent, ..) = repeat
-                && let Some(block) = sent.request.block
-            {
-                pool.release(block);
-            }
-        }
+        let blocks = repeats.iter().filter_map(Repeat::block);
+        blocks.for_each(|block| pool.release(block));
         outstanding
     }
 }
@@ -282,7 +278,11 @@ impl Connection {
         let mut stripes = (!bulk.is_empty()).then(|| Stripes::new(bulk));
         if let (Some(stripes), Some(kept)) = (&mut stripes, kept) {
             let places = (0..).zip(&mut stripes.queues);
-            places.for_each(|(at, bulk)| bulk.is_dirty = kept.dirty >> at & 1 == 1);
+            places.for_each(|(at, bulk)| {
+                // One without a successor cannot be flushed: its NIC is lost.
+                bulk.is_dirty = bulk.requester.is_some() && kept.dirty >> at & 1 == 1;
+                bulk.lost_nonce = kept.bulk_nonces.get(at).copied().flatten();
+            });
         }
         if stripes.is_some() {
             self.operations.get_or_insert_default();

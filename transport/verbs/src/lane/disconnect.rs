@@ -7,6 +7,7 @@ use oxshmem_transport::Pe;
 use super::VerbsLane;
 use super::batch::Operation;
 use super::connection::{Connection, ConnectionState};
+use crate::completion_error::CompletionError;
 
 /// How long a lane that ends waits for the responders to receive its disconnect messages.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(20);
@@ -51,6 +52,10 @@ impl Drop for VerbsLane {
         // After a shutdown the peers end as well.
         if !self.closed {
             self.disconnect_all();
+        }
+        // Nothing that is outstanding may access its memory after this.
+        for connection in &mut self.connections {
+            connection.fail(CompletionError::Lost, &mut self.pool);
         }
     }
 }

@@ -5,7 +5,7 @@ use oxshmem_transport::Pe;
 use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
-use super::lost_queue::Packets;
+use super::lost_queue::Loss;
 use crate::completion_error::CompletionError;
 
 impl VerbsLane {
@@ -22,7 +22,7 @@ impl VerbsLane {
                 let number = requester.send_queue.oldest();
                 requester.watch.has_failed().then_some((queue, number))
             };
-            // The primary one last: what the others had outstanding keeps it.
+            // The primary one last: it keeps what the others had outstanding.
             queues.numbers().rev().filter_map(failed).collect()
         };
         if self.connections.iter().all(|one| failed(one).is_empty()) {
@@ -37,7 +37,7 @@ impl VerbsLane {
             for (queue, oldest) in failed(&self.connections[at]) {
                 let why = "the device has reported its queue pair as failed";
                 if queue > 0 {
-                    self.lose_queue(pe, queue, why, Packets::MayBeLate);
+                    self.lose_queue(pe, queue, why, Loss::OwnFailure);
                     continue;
                 }
                 let why = CompletionError::Failed(why.into());

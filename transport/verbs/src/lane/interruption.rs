@@ -2,7 +2,8 @@
 //!
 //! A link that was down for longer than the retries last ends a queue pair for good. Where only reads are outstanding, and
 //! requests that change nothing, a new queue pair carries them out as well: a get has its data from the time of its
-//! completion. A write or atomic may have been performed or not, so a connection with one of these outstanding has failed.
+//! completion. So do the parts of long transfers, which no order binds, and which write what they wrote.
+//! Another write or an atomic may have been performed or not, so a connection with one of these outstanding has failed.
 //!
 //! So does a queue pair that this side's device has given up: its event is heard of while the queue pair is idle, or the next
 //! requests are flushed. One whose failure is known has nothing posted to it any more, so nothing is in doubt then.
@@ -12,6 +13,7 @@
 //! Where it comes by another NIC although the old one was not silent for so long, the connection is held back until nothing comes
 //! by that any more.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Pe, Result};
@@ -20,10 +22,12 @@ use super::VerbsLane;
 use super::batch::{LONGEST, LocalBuffer, Operation, SendRequest};
 use super::connection::{Connection, ConnectionState, Queues};
 use super::kept::Kept;
+use super::lost_queue::repeats;
 use super::nics::Flushed;
 use super::request_id::RequestId;
 use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
+use super::stripes::BulkQueue;
 use super::wqe_builder::Blocked;
 use crate::completion_error::CompletionError;
 use crate::limits::NAME;
@@ -60,7 +64,7 @@ const ROOM_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Queues {
     /// The parts of a connection that is interrupted, if it can be made again.
-    fn keep(&self, reason: Interruption, lifetime: Duration) -> Option<Kept> {
+    fn keep(&self, reason: Interruption, packets_until: Option<Instant>) -> Option<Kept> {
         let primary = &self.primary;
         let attempt = match primary.ever_acked {
             true => 1,
@@ -76,19 +80,19 @@ impl Queues {
         let dirty = dirty.fold(0, |set, (at, bulk)| set | u64::from(bulk.is_dirty) << at);
         Some(Kept {
             requests: primary.send_queue.iter().collect(),
+            first: primary.send_queue.oldest(),
+            repeats: VecDeque::new(),
+            repeats_after: packets_until,
             nics: primary.nics(),
             leaves_nic: attempt > 1 || reason == Interruption::LostNic,
-            not_before: match reason {
-                Interruption::Silence => None,
-                _ => Instant::now().checked_add(lifetime),
-            },
+            not_before: packets_until,
             nonce: primary.nonce(),
             dirty,
             bulk_nonces: self
                 .stripes
                 .iter()
                 .flat_map(|stripes| &stripes.queues)
-                .map(|bulk| bulk.requester.as_ref().map(Requester::nonce))
+                .map(BulkQueue::nonce)
                 .collect(),
             attempt,
             gpu_written: primary.gpu_written,
@@ -97,38 +101,52 @@ impl Queues {
 }
 
 impl Connection {
-    /// Ends the queue pairs, and keeps the requests of the primary one for the next. Gives the number of completions that may
-    /// still come; none if it cannot be.
-    fn interrupt(&mut self, reason: Interruption, lifetime: Duration) -> Option<Flushed> {
+    /// Ends the queue pairs, and keeps what they have outstanding for the next. `sink`: where reads go whose data nobody wants.
+    /// Gives the number of completions that may still come; none if it cannot be. If one cannot be destroyed, the connection has
+    /// failed.
+    fn interrupt(
+        &mut self,
+        reason: Interruption,
+        packets_until: Option<Instant>,
+        sink: *mut u8,
+    ) -> Option<Flushed> {
         let ConnectionState::Connected(queues) = &self.state else {
             return None;
         };
-        // Parts of long operations may have been performed or not.
-        let operations = self.operations.as_ref();
-        if operations.is_some_and(|operations| !operations.is_empty()) {
-            return None;
-        }
-        let kept = queues.keep(reason, lifetime)?;
-        let primary = Flushed::at(queues.primary.rail, queues.primary.send_queue.outstanding());
-        let mut forgotten = Flushed::default();
-        for bulk in queues.bulk() {
-            forgotten.add(bulk.rail, bulk.send_queue.outstanding());
-        }
-        // First, so that it does nothing more even if it cannot be destroyed.
-        if let Err(error) = queues.primary.pair.fail() {
-            tracing::debug!(%error, "a queue pair that ends");
-        }
+        let mut kept = queues.keep(reason, packets_until)?;
         let unused = std::mem::replace(&mut self.state, ConnectionState::Unused);
-        if let ConnectionState::Connected(queues) = unused
-            && let Err(error) = queues.primary.pair.destroy()
-        {
-            tracing::error!(%error, "a queue pair could not be destroyed: what it still reads may \
-                 arrive late, and the lane's blocks of it are leaked");
-            self.state = ConnectionState::Failed(CompletionError::Lost);
-            return Some(forgotten);
+        let ConnectionState::Connected(queues) = unused else {
+            return None;
+        };
+        let Queues {
+            primary, stripes, ..
+        } = *queues;
+        let (mut forgotten, mut all_ended) = (Flushed::default(), true);
+        let mut end = |requester: Requester| {
+            let rail = requester.rail;
+            let sent = requester.take_requests();
+            all_ended &= sent.is_some();
+            forgotten.add(rail, sent.as_ref().map_or(0, |sent| sent.len() as u32));
+            sent
+        };
+        let _kept_already = end(primary);
+        if let Some(stripes) = stripes {
+            let queues = stripes.queues.into_iter();
+            let queues = queues.filter_map(|bulk| Some((bulk.requester?, bulk.parts)));
+            for (requester, parts) in queues {
+                let nics = requester.nics();
+                if let Some(sent) = end(requester) {
+                    kept.repeats.extend(repeats(sent, parts, nics, sink));
+                }
+            }
+            kept.repeats.extend(stripes.repeats);
         }
-        self.kept = Some(Box::new(kept));
-        forgotten += primary;
+        self.state = match all_ended {
+            true => ConnectionState::Unused,
+            false => ConnectionState::Failed(CompletionError::Lost),
+        };
+        // The blocks of a connection that has failed are leaked with the queue pair.
+        self.kept = all_ended.then(|| Box::new(kept));
         Some(forgotten)
     }
 }
@@ -144,14 +162,15 @@ impl VerbsLane {
         reason: Interruption,
         why: &CompletionError,
     ) -> bool {
-        let rail = self.rail_of(pe, 0);
-        let lifetime = self.port_state.settings.packet_lifetime;
+        let (rail, sink) = (self.rail_of(pe, 0), self.pool.sink());
+        let port_state = self.rails.get(rail).unwrap_or(&self.port_state);
+        let packets_until = port_state.packets_until(reason == Interruption::Silence);
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
         let retired = connection.retire(number.wrapping_sub(1), &mut self.pool);
-        let interrupted = connection.interrupt(reason, lifetime);
+        let interrupted = connection.interrupt(reason, packets_until, sink);
         self.give_credits(rail, retired);
         let Some(forgotten) = interrupted else {
             return false;
@@ -218,6 +237,7 @@ impl VerbsLane {
                 return Err(error);
             }
         };
+        self.enter_repeats(pe, *kept);
         let Some((connection, queues)) = self.connected(pe) else {
             return Ok(());
         };
@@ -234,6 +254,15 @@ impl VerbsLane {
             // SAFETY: the poster of each get promised its memory until it has completed. Blocks are the lane's.
             unsafe { self.submit(pe, true) }.map_err(|error| *error)?;
         }
+    }
+
+    /// Has the new queue pairs carry out what those of long transfers have not, and post the signals that are due.
+    fn enter_repeats(&mut self, pe: Pe, kept: Kept) {
+        if let Some(stripes) = self.stripes_mut(pe) {
+            stripes.repeats = kept.repeats;
+            stripes.repeats_after = kept.repeats_after;
+        }
+        self.note_due(pe);
     }
 
     /// The kept requests as the new primary queue pair carries them out, or the reason why it cannot.
@@ -282,11 +311,17 @@ impl VerbsLane {
         let queue = &mut requester.send_queue;
         let entered = requests.into_iter().map(|sent| (queue.enter(sent), sent));
         let entered: Vec<(u32, Sent)> = entered.collect();
+        let numbers: Vec<u32> = entered.iter().map(|(number, _)| *number).collect();
         let mut reads = entered
             .iter()
             .filter(|(_, sent)| sent.request.kind == RequestKind::Read);
         requester.last_read = reads.next_back().map(|(number, _)| *number);
         self.take_credits(rail, count);
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let Some(operations) = &mut connection.operations
+        {
+            operations.renumber(kept.first, &numbers);
+        }
         Ok(entered)
     }
 }

@@ -1,16 +1,24 @@
 //! The parts of an interrupted connection that its next queue pair takes over.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::bounce_pool::BouncePool;
 use super::requester::NicPair;
 use super::send_queue::Sent;
+use super::stripes::Repeat;
 
 /// These parts.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// The requests that it is to carry out, in order.
     pub(super) requests: Vec<Sent>,
+    /// The number that the first of these had.
+    pub(super) first: u32,
+    /// The requests of bulk queue pairs that are to be posted again.
+    pub(super) repeats: VecDeque<Repeat>,
+    /// The time before which they are not: packets of the old queue pairs may still come.
+    pub(super) repeats_after: Option<Instant>,
     /// The NICs whose keys they have.
     pub(super) nics: NicPair,
     /// Whether the NIC of this side comes last among those for the next queue pair.
@@ -33,6 +41,7 @@ impl Kept {
     /// Releases the blocks. None of the requests is carried out.
     pub(super) fn discard(self, pool: &mut BouncePool) {
         let blocks = self.requests.iter().filter_map(|sent| sent.request.block);
+        let blocks = blocks.chain(self.repeats.iter().filter_map(Repeat::block));
         blocks.for_each(|block| pool.release(block));
     }
 }

@@ -7,7 +7,7 @@ use super::batch::LocalBuffer;
 use super::buffers::moved_keys;
 use super::connection::{Connection, ConnectionState, Queues, regions_of};
 use super::long_operations::LongNumber;
-use super::lost_queue::Packets;
+use super::lost_queue::Loss;
 use super::nics::credits_at;
 use super::requester::Requester;
 use super::stripes::{BulkQueue, Stripes, cut};
@@ -449,6 +449,10 @@ impl VerbsLane {
             let Some((number, signal)) = operations.and_then(|operations| operations.due()) else {
                 return Ok(());
             };
+            let probe = queues.stripes.as_ref().and_then(|stripes| stripes.probe);
+            if probe.is_some_and(|probe| queues.primary.send_queue.contains(probe)) {
+                return Err(Blocked::Full);
+            }
             let credits = credits_at(&self.room, &self.further, queues.primary.rail);
             if !queues.primary.has_room(credits as usize) {
                 return Err(Blocked::Full);
@@ -617,7 +621,7 @@ impl VerbsLane {
         // Requests that were entered there go by the others.
         let error = std::io::Error::from_raw_os_error(refusal.code);
         let why = format!("ibv_post_send: {error}");
-        if self.rail_of(pe, queue) > 0 && self.lose_queue(pe, queue, &why, Packets::MayBeLate) {
+        if self.rail_of(pe, queue) > 0 && self.lose_queue(pe, queue, &why, Loss::OwnFailure) {
             return Ok(());
         }
         Err(self.refused_by_device(pe, refusal))

@@ -1,12 +1,11 @@
 //! Bulk queue pairs that are lost: what they had outstanding is posted again by the others.
 //!
 //! A path through the network may fail while others work. A part of a put writes what it wrote, a get reads again, so both
-//! may be repeated; the signal behind a put is not posted before all of them are done. Packets of the lost queue pair
-//! do not come late: the peer was silent for as long as its retries lasted. For the same reason the writes that it
-//! acknowledged are in memory by now.
+//! may be repeated; the signal behind a put is not posted before all of them are done.
 //!
-//! A queue pair of a further NIC may also be lost because this side's device has given it up. Packets of it may be on their
-//! way then, so its requests wait for as long as a network keeps a packet.
+//! Packets of a lost queue pair may be on their way for as long as a network keeps a packet. So its requests wait until that time is over.
+//! Where the peer was silent while the retries lasted, it mostly is over by then. After it the writes that
+//! the peer acknowledged are in memory, too.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -22,19 +21,21 @@ use super::request_id::RequestId;
 use super::requester::{NicPair, Requester};
 use super::send_queue::{RequestKind, Sent};
 use super::stripes::Repeat;
-use super::wqe_builder::{Blocked, unsupported};
+use super::wqe_builder::{Blocked, MAX_REQUESTS, unsupported};
 use crate::completion_error::CompletionError;
+use crate::remote_region::Imported;
 
-/// The packets of a queue pair that is lost.
+/// The reason for the loss of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packets {
-    /// None is on its way.
-    Gone,
-    MayBeLate,
+pub(super) enum Loss {
+    /// The peer did not answer while the retries lasted.
+    Silence,
+    /// This side's device, or its NIC, has failed.
+    OwnFailure,
 }
 
 /// The requests of a lost queue pair that are to be posted again, in order; `nics`: its NICs; `sink`: where reads go whose data nobody wants.
-fn repeats(
+pub(super) fn repeats(
     sent: Vec<Sent>,
     mut parts: VecDeque<LongNumber>,
     nics: NicPair,
@@ -58,36 +59,37 @@ fn repeats(
 }
 
 impl Connection {
-    /// Ends a bulk queue pair, and keeps its requests for the others. Gives its NIC, their number, and whether the device has
-    /// let go of their memory; none if it has ended before.
+    /// Ends a bulk queue pair, and keeps its requests for the others. Gives its NIC and their number, which is none if it could
+    /// not be destroyed; none at all if it has ended before.
     fn lose(
         &mut self,
         queue: u8,
         sink: *mut u8,
         repeats_after: Option<Instant>,
-    ) -> Option<(u8, u32, bool)> {
+    ) -> Option<(u8, Option<u32>)> {
         let ConnectionState::Connected(queues) = &mut self.state else {
             return None;
         };
         let stripes = queues.stripes.as_mut()?;
         let bulk = stripes.bulk_mut(queue)?;
-        let mut requester = bulk.requester.take()?;
+        let requester = bulk.requester.take()?;
         bulk.is_dirty = false;
+        bulk.lost_nonce = Some(requester.nonce());
         let nics = requester.nics();
         let parts = std::mem::take(&mut bulk.parts);
-        let sent = requester.send_queue.take_all();
+        stripes.carriers.retain(|carrier| *carrier != queue);
+        let Some(sent) = requester.take_requests() else {
+            return Some((nics.here, None));
+        };
         let outstanding = sent.len() as u32;
-        let has_ended = requester.destroy();
-        if has_ended {
-            let repeats = repeats(sent, parts, nics, sink);
-            // A peer that is lost altogether is found by the primary queue pair.
-            let all = std::iter::once(Repeat::Probe).chain(repeats);
-            // Those that wait already come after these, in their order.
-            let waiting = std::mem::take(&mut stripes.repeats);
-            stripes.repeats = all.chain(waiting).collect();
-            stripes.repeats_after = repeats_after.or(stripes.repeats_after);
-        }
-        Some((nics.here, outstanding, has_ended))
+        let repeats = repeats(sent, parts, nics, sink);
+        // A peer that is lost altogether is found by the primary queue pair.
+        let all = std::iter::once(Repeat::Probe).chain(repeats);
+        // Those that wait already come after these, in their order.
+        let waiting = std::mem::take(&mut stripes.repeats);
+        stripes.repeats = all.chain(waiting).collect();
+        stripes.repeats_after = repeats_after.max(stripes.repeats_after);
+        Some((nics.here, Some(outstanding)))
     }
 
     /// The rkey at one of the peer's NICs of the region that another of them knows by this rkey.
@@ -106,12 +108,7 @@ impl Connection {
 impl VerbsLane {
     /// Loses a bulk queue pair whose request has failed. Gives whether the connection goes on without it.
     #[cold]
-    pub(super) fn lose_bulk(
-        &mut self,
-        id: RequestId,
-        why: &CompletionError,
-        packets: Packets,
-    ) -> bool {
+    pub(super) fn lose_bulk(&mut self, id: RequestId, why: &CompletionError, loss: Loss) -> bool {
         let RequestId { pe, queue, number } = id;
         let rail = self.rail_of(pe, queue);
         let Some(connection) = self.connections.get_mut(pe.index()) else {
@@ -121,51 +118,78 @@ impl VerbsLane {
         let before = number.wrapping_sub(1);
         let retired = connection.retire_bulk(queue, before, &mut self.pool);
         self.give_credits(rail, retired);
-        self.lose_queue(pe, queue, &why.error(pe).to_string(), packets)
+        self.lose_queue(pe, queue, &why.error(pe).to_string(), loss)
     }
 
     /// Loses a bulk queue pair. Gives whether the connection goes on without it.
     #[cold]
-    pub(super) fn lose_queue(&mut self, pe: Pe, queue: u8, why: &str, packets: Packets) -> bool {
+    pub(super) fn lose_queue(&mut self, pe: Pe, queue: u8, why: &str, loss: Loss) -> bool {
         let sink = self.pool.sink();
+        let rail = self.rail_of(pe, queue);
+        let port_state = self.rails.get(rail).unwrap_or(&self.port_state);
+        let repeats_after = port_state.packets_until(loss == Loss::Silence);
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
-        let lifetime = self.port_state.settings.packet_lifetime;
-        let repeats_after = match packets {
-            Packets::Gone => None,
-            Packets::MayBeLate => Instant::now().checked_add(lifetime),
-        };
-        let Some((rail, outstanding, has_ended)) = connection.lose(queue, sink, repeats_after)
-        else {
+        let Some((rail, outstanding)) = connection.lose(queue, sink, repeats_after) else {
             return true;
         };
+        let Some(outstanding) = outstanding else {
+            return false;
+        };
         self.note_flushed(Flushed::at(rail, outstanding));
-        if has_ended {
-            tracing::warn!(%pe, queue, rail, outstanding, %why, "one of the queue pairs for long transfers \
-                 to a PE is lost: what it had outstanding, and later transfers, go by the others");
-            self.note_due(pe);
-        }
-        has_ended
+        tracing::warn!(%pe, queue, rail, outstanding, %why, "one of the queue pairs for long transfers \
+             to a PE is lost: what it had outstanding, and later transfers, go by the others");
+        self.note_due(pe);
+        true
     }
 
     /// Posts the requests of lost queue pairs again, as far as there is room.
     pub(super) fn repeat_requests(&mut self, pe: Pe) -> Result<(), Blocked> {
         while let Some((repeat, queue)) = self.next_repeat(pe)? {
             match repeat {
-                Repeat::Probe => self.push_noop(pe, 0),
+                Repeat::Probe => self.probe(pe),
                 Repeat::Request(sent, part_of, _) => {
                     self.repeat_request(pe, queue, sent, part_of)?
                 }
-                Repeat::Flush(number) => {
-                    self.build(pe, queue, |builder| builder.flush())?;
-                    self.move_part(pe, queue, number);
-                    self.submit_to(pe, queue)?;
-                }
+                Repeat::Flush(number) => self.repeat_flush(pe, queue, number)?,
             }
             if let Some(stripes) = self.stripes_mut(pe) {
                 stripes.repeats.pop_front();
             }
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, pe: Pe) {
+        self.push_noop(pe, 0);
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let ConnectionState::Connected(queues) = &mut connection.state
+            && let Some(stripes) = &mut queues.stripes
+        {
+            stripes.probe = Some(queues.primary.send_queue.newest());
+        }
+    }
+
+    /// Flushes the queue pairs that have written what a lost one had to flush, or another one if it had nothing.
+    fn repeat_flush(&mut self, pe: Pe, queue: u8, number: LongNumber) -> Result<(), Blocked> {
+        let Some(stripes) = self.stripes_mut(pe) else {
+            return Ok(());
+        };
+        let mut carriers = std::mem::take(&mut stripes.carriers);
+        if carriers.is_empty() {
+            carriers.push(queue);
+        }
+        let more = carriers.len() as u32 - 1;
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let Some(operations) = &mut connection.operations
+        {
+            operations.add_parts(number, more);
+        }
+        for queue in carriers {
+            self.build(pe, queue, |builder| builder.flush())?;
+            self.move_part(pe, queue, number);
+            self.submit_to(pe, queue)?;
         }
         Ok(())
     }
@@ -199,11 +223,24 @@ impl VerbsLane {
                 "the transfer of memory that no NIC left has a key of".into(),
             ));
         };
-        let has_room = |one: &Requester| one.has_room(self.credits(one.rail) as usize);
-        if !has_room(requester) || !has_room(&queues.primary) {
+        let carriers = stripes.carriers.iter();
+        let carriers = carriers.filter_map(|carrier| queues.get(*carrier));
+        let flushed: Vec<&Requester> = match repeat {
+            Repeat::Flush(_) if stripes.carriers.is_empty() => vec![requester],
+            Repeat::Flush(_) => carriers.collect(),
+            Repeat::Probe | Repeat::Request(..) => Vec::new(),
+        };
+        let others = [requester, &queues.primary];
+        let needed = (flushed.len() + others.len()) * MAX_REQUESTS;
+        let mut all = flushed.iter().copied().chain(others);
+        let has_room = all.all(|one| {
+            let credits = self.credits(one.rail) as usize;
+            one.has_room(credits) && credits >= needed
+        });
+        if !has_room {
             return Err(Blocked::Full);
         }
-        if matches!(repeat, Repeat::Flush(_)) && requester.must_wait(has_fences) {
+        if flushed.iter().any(|one| one.must_wait(has_fences)) {
             return Err(Blocked::Unfenced);
         }
         Ok(Some((repeat, queue)))
@@ -251,9 +288,14 @@ impl VerbsLane {
         };
         let peer_rail = queues.get(queue).map_or(0, |one| one.peer_rail);
         let nothing = connection.write_of_nothing(peer_rail);
+        let is_part = sent.request.kind == RequestKind::Part;
+        // Whether it writes to a GPU is not known any more.
+        let mut regions = connection.regions_at(peer_rail).iter().flatten();
+        let may_be_gpu = is_part && regions.any(Imported::is_on_gpu);
         let Some(requester) = self.requester_mut(pe, queue) else {
             return Ok(());
         };
+        requester.gpu_written |= may_be_gpu;
         let number = requester.send_queue.enter(sent);
         let rail = requester.rail;
         self.take_credits(rail, 1);
@@ -265,7 +307,13 @@ impl VerbsLane {
             None => {}
         }
         if let Some(bulk) = self.bulk_mut(pe, queue) {
-            bulk.is_dirty |= sent.request.kind == RequestKind::Part;
+            bulk.is_dirty |= is_part;
+        }
+        if let Some(stripes) = self.stripes_mut(pe)
+            && is_part
+            && !stripes.carriers.contains(&queue)
+        {
+            stripes.carriers.push(queue);
         }
         self.submit_to(pe, queue)
     }

@@ -1,5 +1,6 @@
 //! One queue pair of a lane, with its send queue: the requester's side.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use oxshmem_transport::{Pe, Result};
 use super::bounce_pool::BouncePool;
 use super::nics::{CompletionRoom, LaneNic, further_at};
 use super::put_keys::PutKeys;
-use super::send_queue::SendQueue;
+use super::send_queue::{SendQueue, Sent};
 use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, ReceiveSource};
 use crate::pair_watch::PairWatch;
 use crate::port::Path;
@@ -98,6 +99,8 @@ pub(super) struct Making<'a> {
     pub(super) further: &'a [LaneNic],
     /// Requests of each.
     pub(super) capacity: u32,
+    /// The lane's blocks, which each keeps.
+    pub(super) blocks: Arc<dyn Any + Send + Sync>,
 }
 
 impl Making<'_> {
@@ -167,7 +170,9 @@ impl Making<'_> {
             max_pairs: port.limits.queue_pairs,
         };
         let domain = &port_state.protection_domain;
-        let pair = QueuePair::new(domain, completions, completions, ReceiveSource::None, sizes)?;
+        let mut pair =
+            QueuePair::new(domain, completions, completions, ReceiveSource::None, sizes)?;
+        pair.keep(Arc::clone(&self.blocks));
         pair.prepare(port.number, here.partition)?;
         let (nonce, attempt) = match before {
             None => (wire::first_nonce(port_state.next_nonce()), 0),
@@ -216,19 +221,27 @@ impl Making<'_> {
     }
 }
 
-/// Destroys a queue pair, with so many requests outstanding. Gives whether they access local memory no more.
-fn destroyed(pair: QueuePair, outstanding: u32) -> bool {
+/// Destroys a queue pair with these requests outstanding. Gives whether it is gone: else its completions may still come, and the
+/// lane's blocks of it are leaked. Ends the process if it can be stopped in no way, and may access memory that is not the
+/// lane's.
+fn destroyed(pair: QueuePair, sent: impl Iterator<Item = Sent>) -> bool {
     // First, so that it does nothing more even if it cannot be destroyed.
-    if let Err(error) = pair.fail() {
-        tracing::debug!(%error, "a queue pair that ends");
-    }
+    let stopped = pair.fail();
     // It writes nothing after this.
-    let destroyed = pair.destroy();
-    if let Err(error) = &destroyed {
-        tracing::error!(%error, outstanding, "a queue pair could not be destroyed: what was \
-             outstanding may still access its local memory; the lane's blocks of it are leaked");
+    let (stopped, error) = match (stopped, pair.destroy()) {
+        (_, Ok(())) => return true,
+        (stopped, Err(error)) => (stopped.is_ok(), error),
+    };
+    let in_place = sent.filter(Sent::is_in_place).count();
+    tracing::error!(%error, in_place, "a queue pair could not be destroyed: the lane's blocks of it are leaked");
+    if !stopped && in_place > 0 {
+        tracing::error!(
+            "nor can it be stopped, so that it may access memory of the program that is used again: \
+             the process ends; see whether the device has failed"
+        );
+        std::process::abort();
     }
-    destroyed.is_ok()
+    false
 }
 
 impl Requester {
@@ -282,26 +295,27 @@ impl Requester {
         Ok(())
     }
 
-    /// Destroys the queue pair, then releases the blocks of its requests. Gives the number of those outstanding.
+    /// Destroys the queue pair, then releases the blocks of its requests. Gives the number of completions that the queue may
+    /// still hold of it.
     pub(super) fn end(self, pool: &mut BouncePool) -> u32 {
         let Requester {
-            mut pair,
+            pair,
             mut send_queue,
             ..
         } = self;
-        pair.keep(pool.memory());
         let outstanding = send_queue.outstanding();
-        if destroyed(pair, outstanding) {
-            let blocks = send_queue.drain().filter_map(|request| request.block);
-            blocks.for_each(|block| pool.release(block));
+        if !destroyed(pair, send_queue.iter()) {
+            return 0;
         }
+        let blocks = send_queue.drain().filter_map(|request| request.block);
+        blocks.for_each(|block| pool.release(block));
         outstanding
     }
 
-    /// Destroys the queue pair, whose requests were taken. Gives whether they access local memory no more.
-    pub(super) fn destroy(self) -> bool {
-        let outstanding = self.send_queue.outstanding();
-        destroyed(self.pair, outstanding)
+    /// Destroys the queue pair, for others to carry out its requests: gives them in order; none if it could not be destroyed.
+    pub(super) fn take_requests(mut self) -> Option<Vec<Sent>> {
+        let sent = self.send_queue.take_all();
+        destroyed(self.pair, sent.iter().copied()).then_some(sent)
     }
 
     /// Its NICs.

@@ -55,6 +55,13 @@ pub(crate) struct Sent {
     pub(crate) read: Read,
 }
 
+impl Sent {
+    /// Whether it may access memory that is not the lane's. Requests with inline data do not, and count as if they did.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.request.block.is_none() && self.request.bytes > 0
+    }
+}
+
 /// One outstanding work request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkRequest {

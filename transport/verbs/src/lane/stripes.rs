@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::bounce_pool::Block;
 use super::long_operations::LongNumber;
 use super::requester::{NicPair, Requester};
 use super::send_queue::Sent;
@@ -26,17 +27,38 @@ pub(crate) struct BulkQueue {
     pub(crate) parts: VecDeque<LongNumber>,
     /// Whether anything was written by it since the last flush.
     pub(crate) is_dirty: bool,
+    /// The nonce of the last one here that was lost. The target ends its side when it accepts the next.
+    pub(crate) lost_nonce: Option<u64>,
+}
+
+impl BulkQueue {
+    /// The nonce of the queue pair here, or of the last one that was lost.
+    pub(crate) fn nonce(&self) -> Option<u64> {
+        let alive = self.requester.as_ref().map(Requester::nonce);
+        alive.or(self.lost_nonce)
+    }
 }
 
 /// A request of a lost queue pair as another one is to carry it out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Repeat {
-    /// An empty write by the primary queue pair, which finds out whether the peer answers at all.
+    /// An empty write by the primary queue pair, which finds out whether the peer answers there. Before it does, no signal is posted:
+    /// nothing would tell whether it was performed.
     Probe,
     /// Data that moves, the operation of which it is the last request of a part, and the NICs whose keys it has.
     Request(Sent, Option<LongNumber>, NicPair),
     /// A flush of the parts before it, itself a part.
     Flush(LongNumber),
+}
+
+impl Repeat {
+    /// The block of the lane that it uses.
+    pub(crate) fn block(&self) -> Option<Block> {
+        match self {
+            Repeat::Request(sent, ..) => sent.request.block,
+            Repeat::Probe | Repeat::Flush(_) => None,
+        }
+    }
 }
 
 /// The bulk queue pairs of one connection.
@@ -50,6 +72,10 @@ pub(crate) struct Stripes {
     pub(crate) repeats: VecDeque<Repeat>,
     /// The time before which they are not: packets of a lost queue pair may still come.
     pub(crate) repeats_after: Option<Instant>,
+    /// The last probe's request at the primary queue pair.
+    pub(crate) probe: Option<u32>,
+    /// The numbers of the queue pairs that have written again for lost ones since the last flush among those requests.
+    pub(crate) carriers: Vec<u8>,
 }
 
 impl Stripes {
@@ -59,12 +85,15 @@ impl Stripes {
             requester,
             parts: VecDeque::new(),
             is_dirty: false,
+            lost_nonce: None,
         });
         Stripes {
             queues: queues.collect(),
             next: 0,
             repeats: VecDeque::new(),
             repeats_after: None,
+            probe: None,
+            carriers: Vec::new(),
         }
     }
 

@@ -121,6 +121,7 @@ impl ResponderQueuePair {
         receives.fill(&pair)?;
         let takes = endpoint.ece.is_some_and(|ece| pair.take_ece(ece));
         pair.connect(&attributes)?;
+        port_state.check_order(pe, &pair)?;
         // The device may have taken only some of them.
         reply.ece = pair.ece().filter(|_| takes);
         Ok(ResponderQueuePair {

@@ -199,7 +199,7 @@ fn a_connection_of_no_queue_pair_or_of_too_many_is_refused() {
 fn a_target_without_atomics_is_told_as_that() {
     for has_atomics in [false, true] {
         let target = TargetProperties {
-            placement: Placement::Driver,
+            placement: Placement::Known,
             has_strict_keys: true,
             has_atomics,
         };

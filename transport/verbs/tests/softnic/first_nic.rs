@@ -103,7 +103,7 @@ fn carry_out_at(
     }
 }
 
-fn carry_out(one: &mut Side, other: &Side, ops: &[Op]) -> Result<u32, Error> {
+pub fn carry_out(one: &mut Side, other: &Side, ops: &[Op]) -> Result<u32, Error> {
     carry_out_at(one, (other.pe, &other.domain), ops)
 }
 

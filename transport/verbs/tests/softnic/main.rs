@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LD_LIBRARY_PATH=FOLDER-OF-SOFTNIC OXSHMEM_SOFTNIC=4*cx6 OXSHMEM_SOFTNIC_TIME_SCALE=0.02 \
-//!     target/debug/deps/softnic-… --ignored --skip fabrics:: --skip roce:: --skip weaker:: --skip isolated:: --test-threads 1
+//!     target/debug/deps/softnic-… --ignored --skip by_path:: --skip fabrics:: --skip roce:: --skip weaker:: --skip isolated:: --test-threads 1
 //! ```
 
 #![cfg(feature = "rdma")]
@@ -15,6 +15,7 @@
 
 mod addresses;
 mod attributes;
+mod by_path;
 mod claims;
 mod events;
 mod first_nic;
@@ -27,7 +28,7 @@ mod queue_pairs;
 mod rails;
 mod receives;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Error, Op};
 use oxshmem_verbs::Settings;
@@ -60,6 +61,7 @@ fn put(local: &mut Side, target: &Side, value: u64) -> Result<(), Error> {
 fn impatient() -> Settings {
     Settings {
         timeout: Some(16),
+        packet_lifetime: Duration::from_millis(20),
         ..Settings::default()
     }
 }
