@@ -4,6 +4,8 @@
 //! and from it, each takes another transport, and the others go on as before. Where there is no other transport, the
 //! agreement on the routes ends the start-up on every PE, with the reason.
 
+use std::collections::BTreeSet;
+
 use oxshmem_engine::report;
 use oxshmem_engine::route::table::Routes;
 use serde::{Deserialize, Serialize};
@@ -27,30 +29,38 @@ pub(super) fn reason<'a>(all: &'a [Unregistered], transport: &str) -> Option<&'a
 
 /// All PEs' transports of that kind. The same on every PE.
 #[derive(Default)]
-pub(super) struct UnregisteredRails(Vec<(usize, Unregistered)>);
+pub(super) struct UnregisteredRails {
+    /// Each with its PE, in their order.
+    failures: Vec<(usize, Unregistered)>,
+    transports: BTreeSet<String>,
+}
 
 impl UnregisteredRails {
     /// From each PE's, in order.
     pub(super) fn of(all: impl IntoIterator<Item = Vec<Unregistered>>) -> Self {
         let all = (0..).zip(all);
-        UnregisteredRails(
-            all.flat_map(|(pe, rails)| rails.into_iter().map(move |rail| (pe, rail)))
-                .collect(),
-        )
+        let failures: Vec<(usize, Unregistered)> = all
+            .flat_map(|(pe, rails)| rails.into_iter().map(move |rail| (pe, rail)))
+            .collect();
+        let transports = failures.iter().map(|(_, rail)| rail.transport.clone());
+        UnregisteredRails {
+            transports: transports.collect(),
+            failures,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.failures.is_empty()
     }
 
     /// Whether some PE could not register its heap with this transport.
     pub(super) fn names(&self, transport: &str) -> bool {
-        self.0.iter().any(|(_, rail)| rail.transport == transport)
+        self.transports.contains(transport)
     }
 
     /// The first PE that has any: it reports for all.
     pub(super) fn reporter(&self) -> Option<usize> {
-        self.0.first().map(|(pe, _)| *pe)
+        self.failures.first().map(|(pe, _)| *pe)
     }
 
     /// The first PE's failures, and the number of other PEs that have any, in words.
@@ -58,11 +68,11 @@ impl UnregisteredRails {
         let Some(first) = self.reporter() else {
             return String::new();
         };
-        let of_first = self.0.iter().filter(|(pe, _)| *pe == first);
+        let of_first = self.failures.iter().filter(|(pe, _)| *pe == first);
         let failed: Vec<String> = of_first
             .map(|(_, rail)| format!("with {} ({})", rail.transport, rail.why))
             .collect();
-        let mut pes: Vec<usize> = self.0.iter().map(|(pe, _)| *pe).collect();
+        let mut pes: Vec<usize> = self.failures.iter().map(|(pe, _)| *pe).collect();
         pes.dedup();
         let more = match pes.len() {
             1 => String::new(),
@@ -83,20 +93,17 @@ impl UnregisteredRails {
         let others = (0..cards.len()).filter(|pe| near.binary_search(pe).is_err());
         let mut used: Vec<String> = Vec::new();
         for route in others.filter_map(|pe| routes.get(pe)) {
-            let device = route.device.as_deref().unwrap_or("its only device");
-            let by = route.transport.map(|name| format!("{name} ({device})"));
+            let by = route.transport.zip(route.device);
+            let by = by.map(|(name, device)| format!("{name} ({device})"));
             used.extend(by.filter(|by| !used.contains(by)));
         }
-        let (host, used) = (host_of(cards, me), used.join(", "));
+        let host = cards.get(me).map_or("", |card| &card.host);
+        let used = used.join(", ");
         report::warn(&format!(
             "{told}. The job goes on: PE {me} on host {host} reaches other hosts by {used} instead. oxshmem info --explain \
              shows every route"
         ));
     }
-}
-
-fn host_of(cards: &[BusinessCard], pe: usize) -> &str {
-    cards.get(pe).map_or("", |card| &card.host)
 }
 
 #[cfg(test)]
