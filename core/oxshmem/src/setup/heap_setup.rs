@@ -114,7 +114,8 @@ impl HostHeap {
             if !rail.pins() {
                 return Err(error);
             }
-            self.heap.retire(rails, |other| ptr::eq(other, &**rail));
+            let is_it = |other: &Rail| ptr::eq(other, Arc::as_ptr(rail));
+            self.heap.retire(rails, is_it);
             self.unregistered.push(Unregistered {
                 transport: rail.name.to_owned(),
                 why: error.to_string(),
