@@ -253,11 +253,18 @@ impl Heap {
 
     /// Retires the rails that pin registered memory, and ends their registrations for good.
     pub(crate) fn deregister_pinned(&mut self, rails: &[Arc<Rail>]) {
-        for rail in rails.iter().filter(|rail| rail.pins()) {
+        self.retire(rails, Rail::pins);
+    }
+
+    /// Retires some of the rails, and ends their registrations for good.
+    pub(crate) fn retire(&mut self, rails: &[Arc<Rail>], retires: impl Fn(&Rail) -> bool) {
+        for rail in rails.iter().filter(|rail| retires(rail)) {
             rail.retire();
         }
-        self.pinned = 0;
-        self.uncommit();
+        let kind = self.backing.kind();
+        let registered = |rail: &Arc<Rail>| rail.registered_heap(kind).regions().len();
+        let keep: Vec<usize> = rails.iter().map(registered).collect();
+        self.deregister(rails, &keep);
     }
 
     /// Ends the registrations of all extents but the first `keep`, by rail.

@@ -30,6 +30,7 @@ pub(crate) mod route_summary;
 pub(crate) mod spin_budget;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unregistered;
 pub(crate) mod wireup;
 
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub(crate) fn join(
     let opened = std::mem::take(&mut announced.rails.opened);
     let rails = set_extents(opened, heap.len, announced.gpu.heap.extents());
     announced.gpu.register(&membership, heap.tag, &rails)?;
-    heap.register(&rails, &announced.hosts, config.atomics)?;
+    heap.register(&rails)?;
     heap.plan_growth(&announced.cards);
     let mut wireup = share_heaps(
         &config,
@@ -140,6 +141,7 @@ pub(crate) fn join(
         &rails,
     )?;
     let on_gpu = std::mem::take(&mut wireup.on_gpu);
+    let unregistered = std::mem::take(&mut wireup.unregistered);
     let streams = announced.gpu.open_streams(bootstrap.as_ref(), on_gpu)?;
     let (peers, lanes) =
         Peers::connect(&config, &overrides, wireup, &heap, &announced.gpu, &rails)?;
@@ -158,14 +160,21 @@ pub(crate) fn join(
     let maps_its_host = maps_all(&config, announced.hosts.with(me), &peers.routes);
     let is_ordered = config.model == MemoryModel::Ordered;
     let senders = message_senders(&peers.routes.paths, &rails, me, is_ordered);
-    let passed_over = passed_over::warning(&announced.cards, &announced.hosts, &peers.routes, me);
+    // Where a registration failed, the other warning has the reason.
+    let passed_over = unregistered
+        .is_empty()
+        .then(|| passed_over::warning(&announced.cards, &announced.hosts, &peers.routes, me))
+        .flatten();
     let found = Found {
         messages: !senders.is_empty(),
         pinned: lanes.are_pinned,
         maps_its_host,
         passes_rdma_over: passed_over.is_some(),
     };
-    let agreed = agree_on_routes(bootstrap.as_ref(), &peers.routes, found)?;
+    let agreed = agree_on_routes(bootstrap.as_ref(), &peers.routes, found, &unregistered)?;
+    if unregistered.reporter() == Some(me) {
+        unregistered.report(&announced.cards, &announced.hosts, &peers.routes);
+    }
     if agreed.passes_rdma_over == Some(me)
         && let Some(warning) = passed_over
     {
@@ -255,6 +264,7 @@ fn share_heaps(
         card: announced.cards.get(membership.me()),
         opened: rails,
         unavailable: &announced.rails.unavailable,
+        unregistered: &heap.unregistered,
         preference,
         rules: &config.rules,
         // Within one host NIC atomics would be a detour: there they are only for programs that ask for them.

@@ -6,7 +6,7 @@
 //! atomics, over lanes that do the worst (weak), on a simulated machine, in GPU memory; processes; both memory models. Of one setting for
 //! each path, each case is a test; of the others, each module is one. So `cargo test -p oxshmem-tests --test contract tiny_3::order`
 //! runs what it says. Many PEs, as threads and as processes, are in `crowd`. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
-//! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth` and `connecting`.
+//! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth`, `connecting` and `unregistered`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -51,6 +51,7 @@ mod team_threads;
 mod teams;
 mod threads;
 mod trials;
+mod unregistered;
 mod waits;
 mod worlds;
 

@@ -63,8 +63,10 @@ impl CompletionError {
                 }
                 return CompletionError::Failed(format!(
                     "no packet was ever answered ({}): the PE may be gone; if it lives, see that \
-                     both hosts let UDP port 4791 through (RoCE), and that VLAN, P_Key, MTU and \
-                     subnet are the same",
+                     both hosts let UDP port 4791 through (RoCE), that VLAN, P_Key, MTU and subnet are \
+                     the same, and that both ports are cabled to one fabric: InfiniBand fabrics to \
+                     which nobody gave a prefix all have fe80::/64; give each its own, or choose \
+                     ports of one by OXSHMEM_NIC",
                     local.route
                 ));
             }
@@ -141,7 +143,15 @@ mod tests {
             let told = CompletionError::of(&Completion::failed(silent, 0), &local).error(Pe(3));
             assert!(matches!(told, Error::Connection { pe: Pe(3), .. }));
             let told = told.to_string();
-            for part in ["10.0.0.1", "10.0.0.2", "0xffff", "4791", "VLAN"] {
+            for part in [
+                "10.0.0.1",
+                "10.0.0.2",
+                "0xffff",
+                "4791",
+                "VLAN",
+                "fe80::/64",
+                "OXSHMEM_NIC",
+            ] {
                 assert!(told.contains(part), "{told}");
             }
         }

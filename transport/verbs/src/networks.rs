@@ -1,9 +1,12 @@
 //! The networks of a port: groups of ports that reach each other.
 //!
-//! On InfiniBand they are the subnets of the port's GIDs. On RoCE they are the IP subnets of all GIDs that may be this
-//! side's. A link-local subnet counts if the port has no other, for its prefix is the same on all links. The length
-//! of a subnet's prefix is that of the network interface with the GID's address; if this process sees no such
-//! interface, 24 bits of IPv4 and 64 of IPv6.
+//! On InfiniBand they are the subnets of the port's GIDs. The default prefix fe80::/64 counts as one fabric: nearly all
+//! clusters have one fabric, to which nobody gave a prefix, and as an uncertain network it would come after a slow one that
+//! is certain. Two fabrics need prefixes of their own.
+//!
+//! On RoCE they are the IP subnets of all GIDs that may be this side's. A link-local subnet counts if the port has no
+//! other, for its prefix is the same on all links. The length of a subnet's prefix is that of the network interface with
+//! the GID's address; if this process sees no such interface, 24 bits of IPv4 and 64 of IPv6.
 //!
 //! RoCE packets pass routers. So a port whose interface has a route by a gateway is in one more network: that of all
 //! such ports. Without one, `OXSHMEM_VERBS_ROUTED` decides; `auto` leaves it uncertain.

@@ -108,6 +108,9 @@ unsafe fn register(domain: *mut ibv_pd, asked: Asked) -> Outcome<*mut ibv_mr> {
     if profile.refuse_atomic_access && access & flags::IBV_ACCESS_REMOTE_ATOMIC.0 != 0 {
         return Err(libc::EOPNOTSUPP);
     }
+    if len as u64 > profile.max_mr_size {
+        return Err(libc::EINVAL);
+    }
     let relaxed = profile.relaxed && (wants_relaxed || profile.all_relaxed);
     let most = profile.max_mr as usize;
     if world.keys.of_card(owner.card) >= most {

@@ -30,7 +30,7 @@ fn attributes(device: &Device) -> ibv_device_attr {
     }
     attr.node_guid = device.guid.to_be();
     attr.sys_image_guid = device.guid.to_be();
-    attr.max_mr_size = u64::MAX;
+    attr.max_mr_size = profile.max_mr_size;
     attr.page_size_cap = 0xffff_f000;
     (attr.vendor_id, attr.vendor_part_id) = (profile.vendor, profile.part);
     attr.max_qp = number(profile.max_qp);

@@ -1,6 +1,8 @@
 //! Set-up of a PE's host heap: the limit that all PEs agree on, its memory, its layout and its registration.
 
 use std::cell::Cell;
+use std::ptr;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +11,7 @@ use oxshmem_engine::lane::rail::Rail;
 use oxshmem_engine::memory::extents::Extents;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 
-use crate::config::{Atomics, Config};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::heap::{Growth, Heap, HeapSize};
 use crate::options::{NicAtomics, ProgramMemory};
@@ -18,10 +20,10 @@ use crate::setup::card::BusinessCard;
 use crate::setup::hosts::Hosts;
 use crate::setup::layout::{HeapLayout, HeapParts, PAGE};
 use crate::setup::route_summary::RouteAgreement;
+use crate::setup::unregistered::Unregistered;
 use crate::sym::Sym;
 use crate::visibility::Visibility;
 use oxshmem_collectives::sync_area::SyncAreaPlan;
-use oxshmem_engine::report;
 
 /// Bytes of the smallest heap for which the library lays out its own memory. A smaller heap gets as much of it.
 const MIN_PLANNED: u64 = 1 << 20;
@@ -41,6 +43,8 @@ pub(crate) struct HostHeap {
     pub limit: usize,
     /// Bytes of the heap, the library's own memory included.
     pub len: u64,
+    /// The transports with which it could not be registered.
+    pub(super) unregistered: Vec<Unregistered>,
 }
 
 impl HostHeap {
@@ -96,26 +100,28 @@ impl HostHeap {
             tag,
             limit: offered as usize,
             len,
+            unregistered: Vec::new(),
         })
     }
 
-    /// Registers the heap with every rail. Where that fails and pinning is not needed (the PEs of one host need no NIC, unless
-    /// it was asked for), rails that pin are retired.
-    pub(super) fn register(
-        &mut self,
-        rails: &[Arc<Rail>],
-        hosts: &Hosts,
-        atomics: Atomics,
-    ) -> Result<()> {
-        let Err(error) = self.heap.register(rails) else {
-            return Ok(());
-        };
-        if hosts.count() > 1 || atomics == Atomics::Nic {
-            return Err(error);
+    /// Registers the heap with every rail. A rail that pins memory, and cannot register it, is retired: its limits are the
+    /// machine's, and another transport may reach all PEs.
+    pub(super) fn register(&mut self, rails: &[Arc<Rail>]) -> Result<()> {
+        for rail in rails {
+            let Err(error) = self.heap.register(slice::from_ref(rail)) else {
+                continue;
+            };
+            if !rail.pins() {
+                return Err(error);
+            }
+            let is_it = |other: &Rail| ptr::eq(other, Arc::as_ptr(rail));
+            self.heap.retire(rails, is_it);
+            self.unregistered.push(Unregistered {
+                transport: rail.name.to_owned(),
+                why: error.to_string(),
+            });
         }
-        report::info(&format!("no transport that pins memory is used: {error}"));
-        self.heap.deregister_pinned(rails);
-        self.heap.register(rails)
+        Ok(())
     }
 
     /// Has the heap grow by extents if some PE's transport pins what it registers.

@@ -9,6 +9,7 @@ use crate::config::Atomics;
 use crate::error::{Error, Result};
 use crate::options::NicAtomics;
 use crate::setup::hosts::Hosts;
+use crate::setup::unregistered::UnregisteredRails;
 use crate::visibility::Visibility;
 
 /// One PE's routes, in short, for all others.
@@ -165,10 +166,15 @@ pub(super) fn agree_on_routes(
     bootstrap: &dyn Bootstrap,
     routes: &Routes,
     found: Found,
+    unregistered: &UnregisteredRails,
 ) -> Result<RouteAgreement> {
     let mine = RouteSummary::new(routes, bootstrap.rank(), found);
     let all: Vec<RouteSummary> = exchange(bootstrap, &mine)?;
-    RouteAgreement::of(all)
+    let mut agreed = RouteAgreement::of(all)?;
+    if !agreed.nics && !unregistered.is_empty() {
+        agreed.no_nics = format!("{}; {}", agreed.no_nics, unregistered.describe());
+    }
+    Ok(agreed)
 }
 
 #[cfg(test)]

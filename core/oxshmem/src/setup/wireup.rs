@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::setup::card::BusinessCard;
+use crate::setup::unregistered::{self, Unregistered, UnregisteredRails};
 
 /// Time limit for the PEs of a host to pass descriptors.
 pub(crate) const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);
@@ -52,6 +53,8 @@ pub(super) struct Wireup {
     /// Addresses of the GPU heaps for this PE's GPU, where it reaches them.
     pub on_gpu: Vec<Option<OnGpu>>,
     pub routes: Routes,
+    /// The transports with which PEs could not register their heaps.
+    pub unregistered: UnregisteredRails,
 }
 
 /// The transports by which this PE may reach others, and the rules for their choice.
@@ -60,6 +63,8 @@ pub(super) struct RailSet<'a> {
     pub card: Option<&'a BusinessCard>,
     pub opened: &'a [Arc<Rail>],
     pub unavailable: &'a [Unavailable],
+    /// Opened ones with which this PE could not register its heap.
+    pub unregistered: &'a [Unregistered],
     pub preference: Preference,
     pub rules: &'a Rules,
     /// Whether paths for NIC atomics are wanted.
@@ -76,6 +81,13 @@ struct Key {
     key: HexBytes,
 }
 
+/// One PE's registrations, for all others.
+#[derive(Serialize, Deserialize)]
+struct Registrations<R> {
+    keys: Vec<Key>,
+    unregistered: R,
+}
+
 /// Exchanges keys and descriptors of the `heaps`, imports every PE's, and chooses the routes. Collective.
 pub(super) fn wire_up(
     bootstrap: &dyn Bootstrap,
@@ -89,18 +101,30 @@ pub(super) fn wire_up(
         let peers = cards.iter().enumerate();
         rail.learn_promises(peers.map(|(pe, card)| peer(card, pe, rail.name)));
     }
-    let keys: Vec<Vec<Key>> = exchange(bootstrap, &my_keys(rails.opened, heaps))?;
+    let mine = Registrations {
+        keys: my_keys(rails.opened, heaps),
+        unregistered: rails.unregistered,
+    };
+    let all: Vec<Registrations<Vec<Unregistered>>> = exchange(bootstrap, &mine)?;
+    let unregistered = all.iter().map(|theirs| theirs.unregistered.clone());
+    let unregistered = UnregisteredRails::of(unregistered);
     let mut importer = Importer {
         me,
         host: cards.get(me).map_or("", |card| card.host.as_str()),
         rails,
+        unregistered: &unregistered,
         descriptors: share_descriptors(bootstrap, cards, rails.opened, heaps)?,
         interner: Interner::default(),
     };
     let (mut mapped, mut accessors) = (Vec::new(), Vec::new());
     let (mut on_gpu, mut peers) = (Vec::new(), Vec::new());
-    for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
-        let remote = Remote { pe, card, keys };
+    for (pe, (card, theirs)) in cards.iter().zip(&all).enumerate() {
+        let remote = Remote {
+            pe,
+            card,
+            keys: &theirs.keys,
+            unregistered: &theirs.unregistered,
+        };
         let mut reached = Reached::nothing();
         for heap in heaps {
             importer.reach(heap, &remote, &mut reached);
@@ -117,6 +141,7 @@ pub(super) fn wire_up(
         accessors,
         on_gpu,
         routes,
+        unregistered,
     })
 }
 
@@ -125,6 +150,7 @@ struct Remote<'a> {
     pe: usize,
     card: &'a BusinessCard,
     keys: &'a [Key],
+    unregistered: &'a [Unregistered],
 }
 
 impl<'a> Remote<'a> {
@@ -137,6 +163,14 @@ impl<'a> Remote<'a> {
     fn keys(&self, transport: &'static str, kind: MemoryKind) -> impl Iterator<Item = &'a Key> {
         let keys = self.keys.iter();
         keys.filter(move |key| key.kind == number(kind) && key.transport == transport)
+    }
+
+    /// The reason why it has shown no key for a transport.
+    fn why_without(&self, transport: &str) -> Cow<'static, str> {
+        match unregistered::reason(self.unregistered, transport) {
+            Some(why) => format!("the PE could not register its heap: {why}").into(),
+            None => self.card.why_without(transport),
+        }
     }
 }
 
@@ -167,6 +201,7 @@ struct Importer<'a> {
     /// This PE's host.
     host: &'a str,
     rails: &'a RailSet<'a>,
+    unregistered: &'a UnregisteredRails,
     descriptors: Descriptors,
     interner: Interner,
 }
@@ -207,7 +242,7 @@ impl Importer<'_> {
         } else {
             (paths.host, paths.host_atomics) = (copies.path, atomics.path);
             if rails.nics {
-                paths.nic = rails.nic_path(heap, pair, remote, &mut mappings);
+                paths.nic = rails.nic_path(heap, pair, remote, (self.unregistered, &mut mappings));
             }
             rails.import_requesters(heap, remote, &mut mappings);
             (reasons.host, reasons.host_atomics) = (self.intern(&copies), self.intern(&atomics));
@@ -277,14 +312,16 @@ impl RailSet<'_> {
         let registered = heap.regions.get(index).is_some_and(|all| !all.is_empty());
         let [from, to] = pair.pes;
         if !registered {
-            Err(Cow::Owned(match reach {
-                Reach::None(why) => why.clone(),
-                _ => format!("it carries no {} memory", heap.kind),
+            let failed = unregistered::reason(self.unregistered, rail.name);
+            Err(Cow::Owned(match (reach, failed) {
+                (Reach::None(why), _) => why.clone(),
+                (_, Some(why)) => format!("this PE could not register its heap: {why}"),
+                (_, None) => format!("it carries no {} memory", heap.kind),
             }))
         } else if let Some(rule) = self.rules.refuse(pair, rail.name) {
             Err(rule.into())
         } else if remote.keys(rail.name, heap.kind).next().is_none() {
-            Err(remote.card.why_without(rail.name))
+            Err(remote.why_without(rail.name))
         } else if from == to && heap.own.is_some() && *reach == Reach::Remote {
             Err(NO_LANE_TO_ONESELF.into())
         } else {
@@ -304,7 +341,8 @@ impl RailSet<'_> {
     ) {
         for (index, rail) in (0..).zip(self.opened) {
             let peer = remote.peer(rail.name);
-            if rail.domain.capabilities().message > 0
+            if !rail.is_retired()
+                && rail.domain.capabilities().message > 0
                 && rail.domain.reach(&peer, heap.kind) == Reach::Remote
             {
                 // A PE whose heap cannot be imported sends no messages here: it cannot be reached either.
@@ -314,17 +352,18 @@ impl RailSet<'_> {
     }
 
     /// The path of atomics that a PE's NIC performs, to this PE itself as to others: all atomics on one word go by the NIC of
-    /// the PE that has it (M29).
+    /// the PE that has it (M29). All PEs take one transport, with which each has registered its heap.
     fn nic_path(
         &self,
         heap: &RegisteredHeap<'_>,
         pair: Pair<'_>,
         remote: &Remote<'_>,
-        mappings: &mut Mappings,
+        (unregistered, mappings): (&UnregisteredRails, &mut Mappings),
     ) -> Path {
         for (index, rail) in (0..).zip(self.opened) {
             let peer = remote.peer(rail.name);
-            if has_nic_atomics(&rail.domain.atomics_towards(&peer))
+            if !unregistered.names(rail.name)
+                && has_nic_atomics(&rail.domain.atomics_towards(&peer))
                 && self.rules.refuse(pair, rail.name).is_none()
                 && rail.domain.reach(&peer, heap.kind) == Reach::Remote
                 && mappings.import((index, rail), &peer, remote, None, heap) == Ok(Imported::Lane)
