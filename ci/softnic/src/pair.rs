@@ -106,6 +106,13 @@ pub(crate) struct Placement {
     pub(crate) gpu: bool,
 }
 
+impl Placement {
+    /// Whether it writes any of `len` bytes from `addr` on.
+    pub(crate) fn overlaps(&self, addr: usize, len: usize) -> bool {
+        self.addr < addr + len && addr < self.addr + self.data.len()
+    }
+}
+
 /// The responder's half.
 #[derive(Debug, Default)]
 pub(crate) struct Responder {

@@ -52,6 +52,8 @@ pub(crate) struct Profile {
     pub(crate) bus: Duration,
     /// Whether keys with relaxed ordering let a write pass others on the bus.
     pub(crate) relaxed: bool,
+    /// Whether an atomic by a relaxed key passes writes by relaxed keys on the bus.
+    pub(crate) relaxed_atomics: bool,
     /// Whether keys without relaxed ordering are taken for keys with it: the proof that tests notice.
     pub(crate) all_relaxed: bool,
     /// Whether address and key of a write or a read without bytes are checked.
@@ -117,6 +119,7 @@ const STRICT: Profile = Profile {
     read_orders: true,
     bus: Duration::ZERO,
     relaxed: false,
+    relaxed_atomics: false,
     all_relaxed: false,
     empty_keys: false,
     strict_keys: true,
@@ -198,10 +201,11 @@ const CX8: Profile = Profile {
     ..CX6_AR
 };
 
-/// A NIC whose firmware refuses keys without relaxed ordering.
+/// A NIC whose firmware refuses keys without relaxed ordering. Its atomics pass writes on the bus, too.
 const RELAXED_ONLY: Profile = Profile {
     name: "relaxed-only",
     strict_keys: false,
+    relaxed_atomics: true,
     ..CX6
 };
 
@@ -393,6 +397,7 @@ impl Profile {
             "read_orders" => self.read_orders = switch()?,
             "bus" => self.bus = micros()?,
             "relaxed" => self.relaxed = switch()?,
+            "relaxed_atomics" => self.relaxed_atomics = switch()?,
             "empty_keys" => self.empty_keys = switch()?,
             "all_relaxed" => self.all_relaxed = switch()?,
             "strict_keys" => self.strict_keys = switch()?,

@@ -327,7 +327,6 @@ impl World {
             }
             Arrival::Atomic(remote, compares, operands, clock) => {
                 self.forget_missing(number, sequence);
-                self.empty_bus(number, false);
                 self.perform_atomic(number, sequence, remote, (compares, operands), clock);
             }
         }
@@ -436,14 +435,16 @@ impl World {
         before.iter().for_each(write);
     }
 
-    /// Makes all writes on the bus visible: a read, a completion or an atomic passes none. Those to GPU memory only
-    /// if that is read.
+    /// Makes all writes on the bus visible: a read or a completion passes none. Those to GPU memory only if that is read.
     pub(crate) fn empty_bus(&mut self, number: u32, gpu: bool) {
+        self.empty_bus_but(number, |one| one.gpu && !gpu);
+    }
+
+    fn empty_bus_but(&mut self, number: u32, stays: impl Fn(&Placement) -> bool) {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
         let bus = &mut pair.answer.bus;
-        let stays = |one: &Placement| one.gpu && !gpu;
         bus.iter().filter(|one| !stays(one)).for_each(write);
         bus.retain(stays);
     }
@@ -555,7 +556,7 @@ impl World {
         clock: u64,
     ) {
         COUNTERS.atomics.add(1);
-        let Some(pair) = self.pairs.get_mut(&number) else {
+        let Some(pair) = self.pairs.get(&number) else {
             return;
         };
         let needed = flags::IBV_ACCESS_REMOTE_ATOMIC;
@@ -566,7 +567,15 @@ impl World {
             self.reply(number, sequence, clock, Body::Refused(Refusal::Access));
             return self.fail(number, Some(ibv_event_type::IBV_EVENT_QP_ACCESS_ERR));
         };
-        let alone = self.devices[pair.device].profile.atomics.lose_the_cpus();
+        let profile = &self.devices[pair.device].profile;
+        let alone = profile.atomics.lose_the_cpus();
+        let passes = range.relaxed && profile.relaxed_atomics;
+        self.empty_bus_but(number, |one| {
+            one.gpu || passes && one.relaxed && !one.overlaps(range.addr, 8)
+        });
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
         // SAFETY: an aligned word inside a registration, which programs access atomically or not at all.
         let word =
             unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(range.addr)) };

@@ -3,11 +3,15 @@
 //! A writer sends numbered blocks, each followed by a flag. The reader checks every word of a block once its flag has
 //! come. A network that routes adaptively reorders the packets of large writes under load. The litmus programs, of one
 //! word each, hardly meet that.
+//!
+//! The blocks come from registered memory, so that a NIC reads them there: a block is one write, and the signal behind
+//! it another. From other memory the library sends blocks in copies of a few KiB, and signals after a flush. The puts do not
+//! wait, so that a NIC has several blocks and their flags on their way at once.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use oxshmem::{Cmp, SignalOp, Sym, World};
+use oxshmem::{Cmp, Scope, SignalOp, Sym, World};
 
 use super::args::Args;
 use super::refused::Refused;
@@ -172,6 +176,7 @@ pub fn main(args: &Args, bytes: usize) -> anyhow::Result<ExitCode> {
     }
     let rounds = args.runs.unwrap_or(ROUNDS);
     let memory = Memory::new(&world, bytes / size_of::<u64>())?;
+    let mut source = world.register(vec![0; SLOTS * memory.words])?;
     let shows = world.my_pe() == 0;
     if shows {
         output::print(&heading(world.hosts(), &pairs, bytes, rounds))?;
@@ -182,9 +187,19 @@ pub fn main(args: &Args, bytes: usize) -> anyhow::Result<ExitCode> {
         for reversed in [false, true] {
             memory.clear(&world)?;
             match role(&pairs, reversed, world.my_pe()) {
-                Some(Role::Writer(to)) => write(&world, &memory, method, rounds, to, &mut faults)?,
+                Some(Role::Writer(to)) => {
+                    write(
+                        &world,
+                        &memory,
+                        method,
+                        rounds,
+                        to,
+                        &mut source,
+                        &mut faults,
+                    )?;
+                }
                 Some(Role::Reader(from)) => {
-                    read(&world, &memory, method, rounds, from, &mut faults)?
+                    read(&world, &memory, method, rounds, from, &mut faults)?;
                 }
                 None => {}
             }
@@ -201,6 +216,7 @@ pub fn main(args: &Args, bytes: usize) -> anyhow::Result<ExitCode> {
             good &= faults.iter().all(|faults| faults.rounds == 0);
         }
     }
+    drop(source);
     world.finalize()?;
     Ok(if good {
         ExitCode::SUCCESS
@@ -249,62 +265,97 @@ fn pairs(hosts: &[String]) -> Vec<(usize, usize)> {
         .collect()
 }
 
+/// Sends all rounds from `source`, which has room for `SLOTS` blocks.
 fn write(
     world: &World,
     memory: &Memory,
     method: Method,
     rounds: u64,
     to: usize,
+    source: &mut [u64],
     faults: &mut Faults,
 ) -> oxshmem::Result<()> {
-    let mut block = vec![0; memory.words];
-    for round in 1..=rounds {
-        let (place, flag) = memory.slot(round)?;
-        if method != Method::Get {
-            // The reader has checked the block that was there.
-            let before = round.saturating_sub(SLOTS as u64);
-            world.wait_until(memory.checked, Cmp::Ge, before)?;
-        }
-        for (index, word) in block.iter_mut().enumerate() {
-            *word = value(round, index);
-        }
-        let put_and_fence = || {
-            world.put(place, &block, to)?;
-            world.fence()
-        };
-        match method {
-            Method::Put => {
-                put_and_fence()?;
-                world.p(flag, round, to)?;
+    for first in (1..=rounds).step_by(SLOTS) {
+        let rounds_of_lap = first..=rounds.min(first + SLOTS as u64 - 1);
+        let blocks = source.chunks_exact_mut(memory.words);
+        for (round, block) in rounds_of_lap.clone().zip(blocks) {
+            for (index, word) in block.iter_mut().enumerate() {
+                *word = value(round, index);
             }
-            Method::Add => {
-                put_and_fence()?;
-                world.add(memory.count, 1, to)?;
-            }
-            Method::FetchAdd => {
-                put_and_fence()?;
-                let before = world.fetch_add(memory.count, 1, to)?;
-                if before != round - 1 {
-                    faults.add(round, Faults::FETCHED, before);
-                }
-            }
-            Method::SignalSet => {
-                world.put_signal(place, &block, flag, round, SignalOp::Set, to)?;
-            }
-            Method::SignalAdd => {
-                // Two of these calls have no order, so each slot counts for itself.
-                world.put_signal(place, &block, flag, 1, SignalOp::Add, to)?;
-            }
-            Method::Get => {
-                world.put(place, &block, to)?;
-                world.quiet()?;
-                block.fill(0);
-                world.get(&mut block, place, to)?;
-                check(&block, round, faults);
+            if method == Method::Get {
+                put_and_get(world, memory, (round, block), to, faults)?;
             }
         }
+        if method == Method::Get {
+            continue;
+        }
+        // At the scope's end the blocks may be written again.
+        world.scope(|scope| {
+            let mut blocks = rounds_of_lap.zip(source.chunks_exact(memory.words));
+            blocks.try_for_each(|block| send(world, scope, memory, method, block, to, faults))
+        })?;
     }
     Ok(())
+}
+
+/// Puts one round's block, gets it back, and checks it.
+fn put_and_get(
+    world: &World,
+    memory: &Memory,
+    (round, block): (u64, &mut [u64]),
+    to: usize,
+    faults: &mut Faults,
+) -> oxshmem::Result<()> {
+    let (place, _) = memory.slot(round)?;
+    // A quiet ends the scope.
+    world.scope(|scope| scope.put_nbi(place, block, to))?;
+    block.fill(0);
+    world.get(block, place, to)?;
+    check(block, round, faults);
+    Ok(())
+}
+
+/// Sends one round's block and its flag.
+fn send<'scope, 'env>(
+    world: &World,
+    scope: &'scope Scope<'scope, 'env>,
+    memory: &Memory,
+    method: Method,
+    (round, block): (u64, &'env [u64]),
+    to: usize,
+    faults: &mut Faults,
+) -> oxshmem::Result<()> {
+    let (place, flag) = memory.slot(round)?;
+    // The reader has checked the block that was there.
+    let before = round.saturating_sub(SLOTS as u64);
+    world.wait_until(memory.checked, Cmp::Ge, before)?;
+    let put_and_fence = || {
+        scope.put_nbi(place, block, to)?;
+        world.fence()
+    };
+    match method {
+        Method::Put => {
+            put_and_fence()?;
+            world.p(flag, round, to)
+        }
+        Method::Add => {
+            put_and_fence()?;
+            world.add(memory.count, 1, to)
+        }
+        Method::FetchAdd => {
+            put_and_fence()?;
+            let before = world.fetch_add(memory.count, 1, to)?;
+            if before != round - 1 {
+                faults.add(round, Faults::FETCHED, before);
+            }
+            Ok(())
+        }
+        Method::SignalSet => scope.put_signal_nbi(place, block, flag, round, SignalOp::Set, to),
+        // Two of these calls have no order, so each slot counts for itself.
+        Method::SignalAdd => scope.put_signal_nbi(place, block, flag, 1, SignalOp::Add, to),
+        // Has no flag: see `put_and_get`.
+        Method::Get => Ok(()),
+    }
 }
 
 fn read(

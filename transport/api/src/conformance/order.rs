@@ -233,14 +233,34 @@ fn some_atomic(world: &World<'_>) -> Vec<(AtomicOp, Width)> {
 
 const PLACES: u64 = 32;
 
-/// An atomic operates on the value that the put before it wrote.
+/// An atomic operates on the value that the put before it wrote, and is not seen before that put's data.
 pub(super) fn put_atomic(harness: &dyn Harness) -> Found {
-    mixed(
+    let done = mixed(
         harness,
         |world| world.guarantees.put_atomic,
         "atomic after put is not promised",
         true,
-    )
+    )?;
+    if !matches!(done, Done::Tried) {
+        return Ok(done);
+    }
+    let world = World::small(harness, 2)?;
+    let mut lanes = world.lanes()?;
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    let data = ordered(world.capabilities.put, 1024);
+    let flags =
+        declared(&world).filter(|flag| matches!(flag, (AtomicOp::Set | AtomicOp::Add, Width::W64)));
+    for (op, width) in flags {
+        remote.set(0, 2048, 0);
+        watch(&world, data, data, |stamp| {
+            local.store_words(data, stamp);
+            let operand = if op == AtomicOp::Add { STAMP } else { stamp };
+            let flag = atomic(op, width, data, operand, 0, None);
+            lanes.perform(PE0, PE1, &[put(local.buffer(0, data), to(0)), flag])
+        })
+        .map_err(|e| format!("{op} after put: {e}"))?;
+    }
+    Ok(Done::Tried)
 }
 
 /// A put overwrites what the atomic before it wrote.
