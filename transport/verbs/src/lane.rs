@@ -38,6 +38,7 @@ mod lost_queue;
 mod nics;
 mod put_keys;
 mod refused;
+mod repeats;
 pub(crate) mod request_id;
 mod requester;
 mod send_mode;

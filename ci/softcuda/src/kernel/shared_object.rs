@@ -61,7 +61,7 @@ impl Drop for SharedObject {
     }
 }
 
-/// What the loader said last on this thread.
+/// The loader's last message on this thread.
 fn last_error(path: &Path) -> String {
     // SAFETY: dlerror gives null or a string that lives until the next call on this thread.
     let words = unsafe {

@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Error, Pe, Result};
 
 use super::VerbsLane;
-use super::batch::{LONGEST, LocalBuffer, Operation, SendRequest};
+use super::batch::LONGEST;
 use super::connection::{Connection, ConnectionState, Queues};
 use super::kept::Kept;
-use super::lost_queue::repeats;
 use super::nics::Flushed;
+use super::repeats::{repeated, repeats};
 use super::request_id::RequestId;
 use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
@@ -323,32 +323,5 @@ impl VerbsLane {
             operations.renumber(kept.first, &numbers);
         }
         Ok(entered)
-    }
-}
-
-/// A request as it is posted again. Barriers have nothing to hold back: no write is in flight. `nothing`: what stands for
-/// these, and for all that moves no data.
-pub(super) fn repeated(sent: &Sent, nothing: Operation) -> SendRequest {
-    let (operation, local) = match sent.request.kind {
-        RequestKind::Part => {
-            let (to, len) = (sent.read, sent.request.bytes);
-            (
-                Operation::Write(to.addr, to.rkey),
-                LocalBuffer::Registered(to.into, len, to.lkey),
-            )
-        }
-        RequestKind::Read => {
-            let (read, len) = (sent.read, sent.request.bytes);
-            (
-                Operation::Read(read.addr, read.rkey),
-                LocalBuffer::Registered(read.into, len, read.lkey),
-            )
-        }
-        _ => (nothing, LocalBuffer::Empty),
-    };
-    SendRequest {
-        operation,
-        local,
-        is_fenced: false,
     }
 }
