@@ -72,11 +72,14 @@ fn stale_rounds(
             if world.my_pe() == 0 {
                 write(&round, &[number; LEN])?;
                 outside.wait();
+                // Its next call may flush.
+                outside.wait();
             } else {
                 learn(&round, &outside)?;
                 let has = gpu_has(world, x, &stream);
                 let late = has.iter().any(|word| *word != number);
                 stale.fetch_add(usize::from(late), Ordering::SeqCst);
+                outside.wait();
             }
         }
         world.barrier_all()?;
