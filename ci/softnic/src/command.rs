@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Full(u32, u32),
     /// The next so many queue pairs that are to fail or to be destroyed do neither, and stay as they are.
     Stuck(u32),
+    /// The same, as if their device were gone.
+    Gone(u32),
     /// The next so many queue pairs that become ready to receive wait for each other.
     Meet(u32),
     /// Queue pairs that fail give the shared buffer that they had begun to fill back so many milliseconds later.
@@ -126,6 +128,7 @@ impl Command {
             ["full", count] => Command::Full(number(count)?, 0),
             ["full", count, after] => Command::Full(number(count)?, number(after)?),
             ["stuck", count] => Command::Stuck(number(count)?),
+            ["gone", count] => Command::Gone(number(count)?),
             ["meet", count] => Command::Meet(number(count)?),
             ["down", name, port] => Command::Down(device(name), number(port)?, None),
             ["down", name, port, millis] => {
@@ -201,6 +204,7 @@ mod tests {
             ("full 3", Command::Full(3, 0)),
             ("full 3 5", Command::Full(3, 5)),
             ("stuck 2", Command::Stuck(2)),
+            ("gone 2", Command::Gone(2)),
             ("meet 2", Command::Meet(2)),
             ("flush 20", Command::Flush(20)),
         ] {

@@ -123,7 +123,8 @@ impl World {
                 BEFORE_FULL.store(*after, Ordering::Relaxed);
                 FULL.store(*count, Ordering::Relaxed);
             }
-            Command::Stuck(count) => self.stuck = *count,
+            Command::Stuck(count) => (self.stuck, self.stuck_code) = (*count, libc::EBUSY),
+            Command::Gone(count) => (self.stuck, self.stuck_code) = (*count, libc::EIO),
             Command::Meet(count) => {
                 *AWAITED.lock().unwrap_or_else(PoisonError::into_inner) = *count;
             }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,8 @@ pub(crate) struct World {
     pub(crate) late_flush: Option<Duration>,
     /// Queue pairs more that refuse to fail and to be destroyed.
     pub(crate) stuck: u32,
+    /// The error that they give.
+    pub(crate) stuck_code: c_int,
     last: u64,
 }
 
@@ -112,6 +115,7 @@ impl World {
             cues: settings.cues.clone(),
             late_flush: None,
             stuck: 0,
+            stuck_code: libc::EBUSY,
             last: 0,
         }
     }

@@ -247,9 +247,9 @@ impl VerbsDomain {
             let endpoint = offered.get(at).ok_or(Error::Closed { transport: NAME })?;
             let responder = self.nic(rail).unwrap_or(&self.first).responder()?;
             // Not under the lock: address resolution may take long, and other PEs do not wait for it.
-            let reply = responder.accept(pe, endpoint.clone(), Role::Primary)?;
+            let accepted = responder.accept(pe, endpoint.clone(), Role::Primary);
             if !self.has_atomics_of_one_nic() || *self.primary() == rail {
-                return Ok((at, reply));
+                return Ok((at, accepted?));
             }
             // The connections have gone to another NIC meanwhile.
             responder.end_endpoint(pe, endpoint);

@@ -16,7 +16,7 @@
 //!
 //! # Failure
 //!
-//! A peer that is silent while nothing but reads is outstanding interrupts its [connection](interruption), which is made
+//! A peer that is silent while nothing is in doubt, such as a short put, interrupts its [connection](interruption), which is made
 //! again, at [another NIC](failover) if there is one. Any other failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
 //! local memory. The flushed completions that its queue still holds are taken out before their credits are
 //! used again.

@@ -136,7 +136,7 @@ const BROADCOMS: [u32; 24] = [
 fn is_listed(vendor: u32, part: u32) -> bool {
     match vendor {
         BROADCOM => BROADCOMS.contains(&part),
-        // T3, then T4 to T6 by their first byte.
+        // The family T3, then T4 to T6 by their first byte.
         CHELSIO => {
             (0x20..=0x36).contains(&part) || matches!(part >> 8, 0x44 | 0x54 | 0x64 | 0xa0 | 0xb0)
         }

@@ -184,9 +184,10 @@ impl PortState {
 
     /// An error if a connection places writes in another order than peers were told of: the device may answer by the path.
     pub(crate) fn check_order(&self, pe: Pe, pair: &QueuePair) -> Result<()> {
-        let differs =
-            self.placement == Placement::DeviceInOrder && pair.data_in_order() == Some(false);
-        if !differs {
+        let is_told = self.placement == Placement::DeviceInOrder;
+        // Twice: a question that fails counts as a no.
+        let differs = || pair.data_in_order() == Some(false) && pair.data_in_order() == Some(false);
+        if !(is_told && differs()) {
             return Ok(());
         }
         Err(Error::Unreachable {
@@ -219,6 +220,10 @@ impl PortState {
         )?;
         let addressing = self.addressing();
         pair.prepare(port.number, addressing.partition)?;
+        // As connections do.
+        if let Some(ece) = pair.ece() {
+            pair.take_ece(ece);
+        }
         let here = addressing.address();
         let unavailable = |why| Error::Unavailable {
             transport: NAME,
@@ -381,10 +386,10 @@ impl PortState {
     }
 
     /// The time until which packets of a queue pair that has ended now may come; none if none may. `is_silent`: its peer did not
-    /// answer for as long as the retries last.
+    /// answer for as long as the retries last, after the last of which it was waited for one time-out.
     pub(crate) fn packets_until(&self, is_silent: bool) -> Option<Instant> {
         let waited = match is_silent {
-            true => retry_time(self.port.timeout, self.port.retries),
+            true => retry_time(self.port.timeout, 0),
             false => Duration::ZERO,
         };
         let rest = self.settings.packet_lifetime.checked_sub(waited)?;
@@ -406,7 +411,7 @@ impl PortState {
         }
         *warned = Some(now);
         drop(warned);
-        tracing::warn!(%port, %pe, "{reason}: the connection, with nothing but gets outstanding, is made again");
+        tracing::warn!(%port, %pe, "{reason}: the connection, with nothing in doubt outstanding, is made again");
     }
 
     /// The queue pairs reported as failed since the last call.

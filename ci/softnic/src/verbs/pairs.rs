@@ -234,7 +234,7 @@ pub unsafe extern "C" fn ibv_destroy_qp(raw: *mut ibv_qp) -> c_int {
         let inner = unsafe { &QueuePair::of(raw).inner };
         let mut world = locked()?;
         if world.is_stuck(inner.number) {
-            return Err(libc::EBUSY);
+            return Err(world.stuck_code);
         }
         // Accepted writes are made before: nothing touches memory afterwards.
         world.arrive_all(inner.number);

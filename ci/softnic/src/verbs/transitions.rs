@@ -214,7 +214,7 @@ pub unsafe extern "C" fn ibv_modify_qp(
         world.now = std::time::Instant::now();
         let fails = mask & set::IBV_QP_STATE.0 != 0 && asked.qp_state == IBV_QPS_ERR;
         if fails && world.is_stuck(inner.number) {
-            return Err(libc::EBUSY);
+            return Err(world.stuck_code);
         }
         let pair = world.pairs.get_mut(&inner.number).ok_or(libc::EINVAL)?;
         let device = &world.devices[pair.device];

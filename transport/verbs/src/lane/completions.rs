@@ -228,9 +228,7 @@ impl VerbsLane {
             for queue in lost.into_iter().rev() {
                 match queue {
                     0 => self.leave_failed_nic(pe),
-                    bulk => {
-                        self.lose_queue(pe, bulk, "its NIC has failed", Loss::OwnFailure);
-                    }
+                    bulk => self.lose_or_fail(pe, bulk, "its NIC has failed"),
                 }
             }
         }

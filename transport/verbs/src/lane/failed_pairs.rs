@@ -5,7 +5,6 @@ use oxshmem_transport::Pe;
 use super::VerbsLane;
 use super::connection::{Connection, ConnectionState};
 use super::interruption::Interruption;
-use super::lost_queue::Loss;
 use crate::completion_error::CompletionError;
 
 impl VerbsLane {
@@ -37,7 +36,7 @@ impl VerbsLane {
             for (queue, oldest) in failed(&self.connections[at]) {
                 let why = "the device has reported its queue pair as failed";
                 if queue > 0 {
-                    self.lose_queue(pe, queue, why, Loss::OwnFailure);
+                    self.lose_or_fail(pe, queue, why);
                     continue;
                 }
                 let why = CompletionError::Failed(why.into());

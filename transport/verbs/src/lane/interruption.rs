@@ -23,14 +23,15 @@ use super::batch::LONGEST;
 use super::connection::{Connection, ConnectionState, Queues};
 use super::kept::Kept;
 use super::nics::Flushed;
-use super::repeats::{repeated, repeats};
+use super::repeats::{repeated, repeats, split_primary};
 use super::request_id::RequestId;
 use super::requester::Requester;
 use super::send_queue::{RequestKind, Sent};
-use super::stripes::BulkQueue;
+use super::stripes::{BulkQueue, Repeat};
 use super::wqe_builder::Blocked;
 use crate::completion_error::CompletionError;
 use crate::limits::NAME;
+use crate::port_state::PortState;
 
 /// New queue pairs in a row, of a connection whose peer has not answered any of them.
 const ATTEMPTS: u32 = 2;
@@ -79,10 +80,9 @@ impl Queues {
         let dirty = (0..).zip(stripes);
         let dirty = dirty.fold(0, |set, (at, bulk)| set | u64::from(bulk.is_dirty) << at);
         Some(Kept {
-            requests: primary.send_queue.iter().collect(),
-            first: primary.send_queue.oldest(),
+            requests: Vec::new(),
             repeats: VecDeque::new(),
-            repeats_after: packets_until,
+            repeats_after: None,
             nics: primary.nics(),
             leaves_nic: attempt > 1 || reason == Interruption::LostNic,
             not_before: packets_until,
@@ -107,12 +107,13 @@ impl Connection {
     fn interrupt(
         &mut self,
         reason: Interruption,
-        packets_until: Option<Instant>,
+        port_state: &PortState,
         sink: *mut u8,
     ) -> Option<Flushed> {
         let ConnectionState::Connected(queues) = &self.state else {
             return None;
         };
+        let packets_until = port_state.packets_until(reason == Interruption::Silence);
         let mut kept = queues.keep(reason, packets_until)?;
         let unused = std::mem::replace(&mut self.state, ConnectionState::Unused);
         let ConnectionState::Connected(queues) = unused else {
@@ -124,12 +125,20 @@ impl Connection {
         let (mut forgotten, mut all_ended) = (Flushed::default(), true);
         let mut end = |requester: Requester| {
             let rail = requester.rail;
-            let sent = requester.take_requests();
+            let sent = requester.take_requests(sink);
             all_ended &= sent.is_some();
             forgotten.add(rail, sent.as_ref().map_or(0, |sent| sent.len() as u32));
             sent
         };
-        let _kept_already = end(primary);
+        let (first, nics) = (primary.send_queue.oldest(), primary.nics());
+        let sent = end(primary).unwrap_or_default();
+        let parts = match &mut self.operations {
+            Some(operations) => operations.take_primary_parts(),
+            None => VecDeque::new(),
+        };
+        let (requests, parts) = split_primary(sent, first, &parts, nics, sink);
+        kept.requests = requests;
+        kept.repeats.extend(parts);
         if let Some(stripes) = stripes {
             let queues = stripes.queues.into_iter();
             let queues = queues.filter_map(|bulk| Some((bulk.requester?, bulk.parts)));
@@ -140,6 +149,8 @@ impl Connection {
                 }
             }
             kept.repeats.extend(stripes.repeats);
+            // Their queue pairs were not silent, and one whose NIC is lost ends at the target later.
+            kept.repeats_after = port_state.packets_until(false).max(stripes.repeats_after);
         }
         self.state = match all_ended {
             true => ConnectionState::Unused,
@@ -164,13 +175,12 @@ impl VerbsLane {
     ) -> bool {
         let (rail, sink) = (self.rail_of(pe, 0), self.pool.sink());
         let port_state = self.rails.get(rail).unwrap_or(&self.port_state);
-        let packets_until = port_state.packets_until(reason == Interruption::Silence);
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             return false;
         };
         // Requests complete in order: those before it have succeeded, though no completion of theirs was asked for.
         let retired = connection.retire(number.wrapping_sub(1), &mut self.pool);
-        let interrupted = connection.interrupt(reason, packets_until, sink);
+        let interrupted = connection.interrupt(reason, port_state, sink);
         self.give_credits(rail, retired);
         let Some(forgotten) = interrupted else {
             return false;
@@ -257,8 +267,16 @@ impl VerbsLane {
     }
 
     /// Has the new queue pairs carry out what those of long transfers have not, and post the signals that are due.
-    fn enter_repeats(&mut self, pe: Pe, kept: Kept) {
-        if let Some(stripes) = self.stripes_mut(pe) {
+    fn enter_repeats(&mut self, pe: Pe, mut kept: Kept) {
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && let ConnectionState::Connected(queues) = &mut connection.state
+            && let Some(stripes) = &mut queues.stripes
+        {
+            let operations = connection.operations.as_ref();
+            if operations.is_some_and(|operations| operations.has_signals()) {
+                // No signal is posted before the peer answers.
+                kept.repeats.push_front(Repeat::Probe);
+            }
             stripes.repeats = kept.repeats;
             stripes.repeats_after = kept.repeats_after;
         }
@@ -279,7 +297,7 @@ impl VerbsLane {
         });
         let moved: Option<Vec<Sent>> = moved.collect();
         moved.ok_or_else(|| {
-            "a get that was outstanding is of memory that the NIC which takes over has no key of"
+            "a transfer that was outstanding is of memory that the NIC which takes over has no key of"
                 .into()
         })
     }
@@ -311,17 +329,11 @@ impl VerbsLane {
         let queue = &mut requester.send_queue;
         let entered = requests.into_iter().map(|sent| (queue.enter(sent), sent));
         let entered: Vec<(u32, Sent)> = entered.collect();
-        let numbers: Vec<u32> = entered.iter().map(|(number, _)| *number).collect();
         let mut reads = entered
             .iter()
             .filter(|(_, sent)| sent.request.kind == RequestKind::Read);
         requester.last_read = reads.next_back().map(|(number, _)| *number);
         self.take_credits(rail, count);
-        if let Some(connection) = self.connections.get_mut(pe.index())
-            && let Some(operations) = &mut connection.operations
-        {
-            operations.renumber(kept.first, &numbers);
-        }
         Ok(entered)
     }
 }

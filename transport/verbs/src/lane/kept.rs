@@ -13,9 +13,7 @@ use super::stripes::Repeat;
 pub(super) struct Kept {
     /// The requests that it is to carry out, in order.
     pub(super) requests: Vec<Sent>,
-    /// The number that the first of these had.
-    pub(super) first: u32,
-    /// The requests of bulk queue pairs that are to be posted again.
+    /// The requests of long transfers that are to be posted again.
     pub(super) repeats: VecDeque<Repeat>,
     /// The time before which they are not: packets of the old queue pairs may still come.
     pub(super) repeats_after: Option<Instant>,
@@ -27,7 +25,7 @@ pub(super) struct Kept {
     pub(super) not_before: Option<Instant>,
     /// The nonce of the endpoint that was interrupted.
     pub(super) nonce: u64,
-    /// Those of its bulk queue pairs' endpoints, by their places; none of lost ones.
+    /// Those of its bulk queue pairs' endpoints, by their places, lost ones among them.
     pub(super) bulk_nonces: Vec<Option<u64>>,
     /// Those of them that were written by since their last flush, as a set of bits by their places.
     pub(super) dirty: u64,

@@ -53,7 +53,7 @@ impl Connection {
         let nics = requester.nics();
         let parts = std::mem::take(&mut bulk.parts);
         stripes.carriers.retain(|carrier| *carrier != queue);
-        let Some(sent) = requester.take_requests() else {
+        let Some(sent) = requester.take_requests(sink) else {
             return Some((nics.here, None));
         };
         let outstanding = sent.len() as u32;
@@ -119,18 +119,26 @@ impl VerbsLane {
         true
     }
 
+    /// Loses a bulk queue pair that this side has lost. If it cannot be destroyed, the connection fails.
+    pub(super) fn lose_or_fail(&mut self, pe: Pe, queue: u8, why: &str) {
+        if !self.lose_queue(pe, queue, why, Loss::OwnFailure) {
+            self.fail(pe, CompletionError::Failed(why.into()));
+        }
+    }
+
     /// Posts the requests of lost queue pairs again, as far as there is room.
     pub(super) fn repeat_requests(&mut self, pe: Pe) -> Result<(), Blocked> {
         while let Some((repeat, queue)) = self.next_repeat(pe)? {
+            // First: if the queue pair is lost by this, its requests come before those that wait.
+            if let Some(stripes) = self.stripes_mut(pe) {
+                stripes.repeats.pop_front();
+            }
             match repeat {
                 Repeat::Probe => self.probe(pe),
                 Repeat::Request(sent, part_of, _) => {
                     self.repeat_request(pe, queue, sent, part_of)?
                 }
                 Repeat::Flush(number) => self.repeat_flush(pe, queue, number)?,
-            }
-            if let Some(stripes) = self.stripes_mut(pe) {
-                stripes.repeats.pop_front();
             }
         }
         Ok(())

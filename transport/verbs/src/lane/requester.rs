@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Pe, Result};
+use oxshmem_transport::{Error, Pe, Result};
 
 use super::bounce_pool::BouncePool;
 use super::nics::{CompletionRoom, LaneNic, further_at};
@@ -221,18 +221,30 @@ impl Making<'_> {
     }
 }
 
-/// Destroys a queue pair with these requests outstanding. Gives whether it is gone: else its completions may still come, and the
+/// Whether a call failed because the device is gone: Linux then has ended all that it had, and answers so to each call.
+fn is_gone(error: &Error) -> bool {
+    let Error::Os { source, .. } = error else {
+        return false;
+    };
+    matches!(source.raw_os_error(), Some(libc::EIO | libc::ENODEV))
+}
+
+/// Destroys a queue pair with these requests outstanding. Gives whether it has ended: else its completions may still come, and the
 /// lane's blocks of it are leaked. Ends the process if it can be stopped in no way, and may access memory that is not the
-/// lane's.
-fn destroyed(pair: QueuePair, sent: impl Iterator<Item = Sent>) -> bool {
+/// lane's. `sink`: where reads go whose data nobody wants.
+fn destroyed(pair: QueuePair, sent: impl Iterator<Item = Sent>, sink: *mut u8) -> bool {
     // First, so that it does nothing more even if it cannot be destroyed.
     let stopped = pair.fail();
     // It writes nothing after this.
     let (stopped, error) = match (stopped, pair.destroy()) {
         (_, Ok(())) => return true,
+        (Err(first), Err(error)) if is_gone(&first) && is_gone(&error) => {
+            tracing::warn!(%error, "a queue pair of a device that is gone");
+            return true;
+        }
         (stopped, Err(error)) => (stopped.is_ok(), error),
     };
-    let in_place = sent.filter(Sent::is_in_place).count();
+    let in_place = sent.filter(|sent| sent.is_in_place(sink)).count();
     tracing::error!(%error, in_place, "a queue pair could not be destroyed: the lane's blocks of it are leaked");
     if !stopped && in_place > 0 {
         tracing::error!(
@@ -304,7 +316,7 @@ impl Requester {
             ..
         } = self;
         let outstanding = send_queue.outstanding();
-        if !destroyed(pair, send_queue.iter()) {
+        if !destroyed(pair, send_queue.iter(), pool.sink()) {
             return 0;
         }
         let blocks = send_queue.drain().filter_map(|request| request.block);
@@ -313,9 +325,9 @@ impl Requester {
     }
 
     /// Destroys the queue pair, for others to carry out its requests: gives them in order; none if it could not be destroyed.
-    pub(super) fn take_requests(mut self) -> Option<Vec<Sent>> {
+    pub(super) fn take_requests(mut self, sink: *mut u8) -> Option<Vec<Sent>> {
         let sent = self.send_queue.take_all();
-        destroyed(self.pair, sent.iter().copied()).then_some(sent)
+        destroyed(self.pair, sent.iter().copied(), sink).then_some(sent)
     }
 
     /// Its NICs.

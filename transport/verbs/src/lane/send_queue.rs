@@ -56,9 +56,16 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Whether it may access memory that is not the lane's. Requests with inline data do not, and count as if they did.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.request.block.is_none() && self.request.bytes > 0
+    /// Whether it may access memory that is not the lane's, whose reads without a taker go to `sink`. Requests with more than a word of
+    /// inline data do not, and count as if they did.
+    pub(crate) fn is_in_place(&self, sink: *mut u8) -> bool {
+        let is_foreign = match self.request.kind {
+            RequestKind::Read => self.read.into != sink,
+            RequestKind::Part => true,
+            RequestKind::Update | RequestKind::Message => self.request.bytes > 8,
+            RequestKind::Barrier => false,
+        };
+        is_foreign && self.request.block.is_none() && self.request.bytes > 0
     }
 }
 

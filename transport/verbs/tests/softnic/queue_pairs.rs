@@ -347,7 +347,7 @@ fn a_queue_pair_that_can_be_neither_stopped_nor_destroyed_ends_the_process() {
         let [mut one, other] = sides(impatient());
         put(&mut one, &other, 1).unwrap();
         control("down mlx5_1 1");
-        if outstanding == "get" {
+        if outstanding != "nothing" {
             // Into its place, and not by way of a block.
             let op = Op::Get {
                 into: one.local(0, BYTES),
@@ -358,14 +358,19 @@ fn a_queue_pair_that_can_be_neither_stopped_nor_destroyed_ends_the_process() {
             assert_eq!(posted.accepted, 1, "{posted:?}");
         }
         // Those of both its connections.
-        control("stuck 2");
+        let fault = if outstanding == "removed" {
+            "gone 2"
+        } else {
+            "stuck 2"
+        };
+        control(fault);
         drop(one.lane);
         println!("it goes on");
         std::process::exit(0);
     }
     let name =
         "queue_pairs::a_queue_pair_that_can_be_neither_stopped_nor_destroyed_ends_the_process";
-    for (outstanding, aborts) in [("get", true), ("nothing", false)] {
+    for (outstanding, aborts) in [("get", true), ("nothing", false), ("removed", false)] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", name, "--ignored", "--nocapture"]);
         let output = child.env(CHILD, outstanding).output().unwrap();
