@@ -41,6 +41,15 @@ fn a_write_overtakes_another_where_routing_is_adaptive() {
     assert!(broken > 0);
 }
 
+/// An atomic that adds one at a place of the other end.
+fn add_one(other: &End, at: usize) -> Post {
+    Post {
+        word: 1,
+        operands: [1, 0],
+        ..request(ADD, other, at, 8)
+    }
+}
+
 #[test]
 fn an_atomic_overtakes_no_write() {
     let [mut one, other] = pair(here(), ["mlx5_0", "mlx5_1"], SHAPE);
@@ -50,11 +59,7 @@ fn an_atomic_overtakes_no_write() {
             flags: 0,
             ..request(WRITE, &other, 0, 8)
         };
-        let add = Post {
-            word: 1,
-            operands: [1, 0],
-            ..request(ADD, &other, 100, 8)
-        };
+        let add = add_one(&other, 100);
         one.post(&[data, add]);
         while other.load(100) != round {
             std::thread::yield_now();
@@ -209,20 +214,12 @@ fn overtaken_by_an_atomic_on_the_bus(device: &str) -> u64 {
             flags: 0,
             ..request(WRITE, &other, 0, 8)
         };
-        let add = Post {
-            word: 1,
-            operands: [1, 0],
-            ..request(ADD, &other, 100, 8)
-        };
+        let add = add_one(&other, 100);
         one.post(&[data, add]);
         one.succeed(1);
         broken += u64::from(other.load(0) != value);
         // It does not miss a write of its own word.
-        let same = Post {
-            word: 1,
-            operands: [1, 0],
-            ..request(ADD, &other, 0, 8)
-        };
+        let same = add_one(&other, 0);
         one.post(&[data, same]);
         one.succeed(1);
         assert_eq!((one.load(1), other.load(0)), (value, value + 1));

@@ -6,7 +6,7 @@ use super::VerbsLane;
 use super::batch::LocalBuffer;
 use super::buffers::moved_keys;
 use super::connection::{Connection, ConnectionState, Queues, regions_of};
-use super::long_operations::LongNumber;
+use super::long_operations::{LongNumber, LongOperations};
 use super::lost_queue::Loss;
 use super::nics::credits_at;
 use super::requester::Requester;
@@ -461,9 +461,7 @@ impl VerbsLane {
                 // SAFETY: it has no local memory.
                 unsafe { builder.build(&signal) }
             })?;
-            if let Some(connection) = self.connections.get_mut(pe.index())
-                && let Some(operations) = &mut connection.operations
-            {
+            if let Some(operations) = self.operations_mut(pe) {
                 operations.signal_posted();
             }
             self.note_primary_part(pe, number);
@@ -531,10 +529,7 @@ impl VerbsLane {
 
     /// The requests built for a bulk queue pair complete so many parts of an operation.
     fn enter_parts(&mut self, pe: Pe, queue: u8, number: LongNumber, parts: u32) {
-        let Some(connection) = self.connections.get_mut(pe.index()) else {
-            return;
-        };
-        if let Some(operations) = &mut connection.operations {
+        if let Some(operations) = self.operations_mut(pe) {
             operations.add_parts(number, parts);
         }
         if let Some(bulk) = self.bulk_mut(pe, queue) {
@@ -562,6 +557,13 @@ impl VerbsLane {
         {
             queues.primary.send_queue.make_last_a_part();
         }
+    }
+
+    pub(super) fn operations_mut(&mut self, pe: Pe) -> Option<&mut LongOperations> {
+        self.connections
+            .get_mut(pe.index())?
+            .operations
+            .as_deref_mut()
     }
 
     pub(super) fn requester_mut(&mut self, pe: Pe, queue: u8) -> Option<&mut Requester> {

@@ -146,11 +146,10 @@ impl VerbsLane {
 
     fn probe(&mut self, pe: Pe) {
         self.push_noop(pe, 0);
-        if let Some(connection) = self.connections.get_mut(pe.index())
-            && let ConnectionState::Connected(queues) = &mut connection.state
-            && let Some(stripes) = &mut queues.stripes
-        {
-            stripes.probe = Some(queues.primary.send_queue.newest());
+        let connected = self.connected(pe);
+        let probe = connected.map(|(_, queues)| queues.primary.send_queue.newest());
+        if let Some(stripes) = self.stripes_mut(pe) {
+            stripes.probe = probe;
         }
     }
 
@@ -164,9 +163,7 @@ impl VerbsLane {
             carriers.push(queue);
         }
         let more = carriers.len() as u32 - 1;
-        if let Some(connection) = self.connections.get_mut(pe.index())
-            && let Some(operations) = &mut connection.operations
-        {
+        if let Some(operations) = self.operations_mut(pe) {
             operations.add_parts(number, more);
         }
         for queue in carriers {

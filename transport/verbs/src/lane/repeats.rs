@@ -58,8 +58,8 @@ pub(super) fn split_primary(
     let (mut own, mut repeats, mut group) = (Vec::new(), Vec::new(), Vec::new());
     let numbers = (0..).map(|at| first.wrapping_add(at));
     for (number, sent) in numbers.zip(sent) {
-        let mut known = parts.iter().filter(|(last, _)| *last == number);
-        let part_of = known.next().map(|(_, long)| *long);
+        let known = parts.iter().find(|(last, _)| *last == number);
+        let part_of = known.map(|(_, long)| *long);
         group.push((sent, part_of));
         if part_of.is_some() {
             repeats.extend(repeats_of(group.drain(..), nics, sink));
@@ -101,10 +101,19 @@ pub(super) fn repeated(sent: &Sent, nothing: Operation) -> SendRequest {
 #[cfg(test)]
 mod tests {
     use super::super::long_operations::LongOperations;
-    use super::super::send_queue::{SendQueue, WorkRequest};
+    use super::super::send_queue::{Read, SendQueue, WorkRequest};
     use super::*;
 
     const NICS: NicPair = NicPair { here: 1, there: 2 };
+
+    fn read(into: *mut u8) -> Read {
+        Read {
+            addr: 1,
+            rkey: 2,
+            lkey: 3,
+            into,
+        }
+    }
 
     #[test]
     fn data_is_moved_again_in_order_and_a_flush_is_made_anew() {
@@ -120,12 +129,6 @@ mod tests {
             is_last: false,
             bytes: 3,
             ..WorkRequest::PLAIN
-        };
-        let read = |into| super::super::send_queue::Read {
-            addr: 1,
-            rkey: 2,
-            lkey: 3,
-            into,
         };
         // A put whose head is a request of its own, an empty write, a get, a flush of two requests.
         queue.push_part(first, read(into));
@@ -163,12 +166,6 @@ mod tests {
         let (sink, into) = (buffers.as_mut_ptr(), buffers.as_mut_ptr().wrapping_add(8));
         let mut long = LongOperations::default();
         let [put, flush] = [long.enter(0, None), long.enter(1, None)];
-        let read = |into| super::super::send_queue::Read {
-            addr: 1,
-            rkey: 2,
-            lkey: 3,
-            into,
-        };
         let part_of_one = WorkRequest {
             is_last: false,
             bytes: 3,

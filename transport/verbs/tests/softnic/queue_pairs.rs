@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxshmem_transport::{Error, Op, SignalOp, Status};
 use oxshmem_verbs::{Settings, UNREGISTERED};
 
-use super::links::{is_interruption, reconnect};
+use super::links::{is_interruption, post, reconnect};
 use super::pair::{PE0, PE1, Side, remote};
 use super::{control, drive_until, error_of, impatient, put, sides};
 
@@ -353,9 +353,7 @@ fn a_queue_pair_that_can_be_neither_stopped_nor_destroyed_ends_the_process() {
                 into: one.local(0, BYTES),
                 from: remote(0),
             };
-            // SAFETY: the side's memory, which is left alone.
-            let posted = unsafe { one.lane.post(PE1, &[op]) };
-            assert_eq!(posted.accepted, 1, "{posted:?}");
+            post(&mut one, &[op]);
         }
         // Those of both its connections.
         let fault = if outstanding == "removed" {
@@ -412,9 +410,7 @@ fn parts_are_written_again_when_no_packet_of_a_silent_queue_pair_can_come() {
         fill(&one, 0, 5);
         control("status RETRY_EXC_ERR");
         let op = long_put(&one, None);
-        // SAFETY: the side's memory, which is left alone.
-        let posted = unsafe { one.lane.post(PE1, &[op]) };
-        assert_eq!(posted.accepted, 1, "{posted:?}");
+        post(&mut one, &[op]);
         if lifetime.is_zero() {
             one.complete(PE1).unwrap();
             continue;
