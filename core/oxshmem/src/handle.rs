@@ -46,6 +46,7 @@ impl Context<'_> {
     }
 
     /// Checked mode's check of the first `elements` of an object: [`Worker::guard`].
+    #[inline]
     pub(crate) fn guard<T: Pod>(
         &self,
         access: Access,
@@ -117,6 +118,7 @@ impl Context<'_> {
 impl PeState {
     /// Refuses handles of other worlds than the one with this tag, and ranges that leave the object. Gives the
     /// kind of its memory.
+    #[inline]
     fn check_object<T: Pod>(
         &self,
         tag: u32,

@@ -25,10 +25,11 @@ pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     let is_inner = entered.is_inner();
     let done = call();
     drop(entered);
-    if is_inner {
-        done
-    } else {
-        done.map_err(|error| error.at(place))
+    match done {
+        // Apart: an error is long, and is not to be copied where there is none.
+        Ok(done) => Ok(done),
+        Err(error) if is_inner => Err(error),
+        Err(error) => Err(error.at(place)),
     }
 }
 

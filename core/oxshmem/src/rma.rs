@@ -387,9 +387,13 @@ impl Context<'_> {
     #[inline(never)]
     #[track_caller]
     fn g_slow<T: Pod>(&self, src: ObjectStart, len: usize, pe: usize) -> Result<T> {
-        let mut value = [T::zeroed()];
-        self.get_slow("g", &mut value, src, len, pe)?;
-        let [value] = value;
+        let mut value = T::zeroed();
+        let src = Sym::starting_at(src, len);
+        // SAFETY: `value` lives longer than the call, and any bytes are a `T: Pod`.
+        unsafe {
+            self.in_call("g")
+                .get_raw_slow(&raw mut value, src, 1, pe, false)?;
+        }
         Ok(value)
     }
 

@@ -272,7 +272,7 @@ impl VerbsLane {
     /// # Safety
     ///
     /// As for [`Batch::post`].
-    #[inline]
+    #[inline(always)]
     unsafe fn submit(&mut self, pe: Pe, wants_completion: bool) -> Result<(), BoxedError> {
         let count = self.batch.len();
         if count == 0 {
@@ -307,12 +307,98 @@ impl VerbsLane {
         }
     }
 
+    /// Builds the requests of the first operations, as many as the batch, which is empty, and the queue pair have room for.
+    ///
+    /// # Safety
+    ///
+    /// As for [`post`](Lane::post).
+    #[inline(always)]
+    unsafe fn stage(&mut self, pe: Pe, ops: &[Op]) -> Staged {
+        let mut staged = Staged {
+            count: 0,
+            wants_completion: false,
+            stop: None,
+        };
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
+            let error = self.port_state.published.check(pe).err();
+            let error = error.unwrap_or(Error::Closed { transport: NAME });
+            staged.stop = Some(Some(Box::new(error)));
+            return staged;
+        };
+        let ConnectionState::Connected(queues) = &mut connection.state else {
+            staged.stop = Some(connection.refusal_unless_kept(pe));
+            return staged;
+        };
+        let requester = &mut queues.primary;
+        let (rail, first) = (requester.rail, requester.send_queue.newest());
+        let credits = credits_at(&self.room, &self.further, rail);
+        let in_flight = connection.counters.posted - connection.counters.completed;
+        let most = u64::from(self.depth).saturating_sub(in_flight);
+        let mut builder = WqeBuilder {
+            pe,
+            queue: 0,
+            regions: regions_of(
+                &connection.regions,
+                &connection.further,
+                requester.peer_rail,
+            ),
+            requester,
+            batch: &mut self.batch,
+            pool: &mut self.pool,
+            max_transfer: self.max_transfer,
+            moved_keys: moved_keys(&self.rails, 0, rail),
+            has_fences: !self.software,
+            wants_completion: false,
+        };
+        for op in ops {
+            let queue = &builder.requester.send_queue;
+            let left = credits.saturating_sub(queue.since(first));
+            let is_long = queue.bytes() >= self.window;
+            let free = queue.free().min(left);
+            if staged.count as u64 >= most || free < MAX_REQUESTS as u32 || is_long {
+                // Unsignaled requests towards others may hold the missing credits.
+                self.is_blocked |= left < MAX_REQUESTS as u32;
+                staged.stop = Some(None);
+                break;
+            }
+            if builder.batch.len() + MAX_REQUESTS > LONGEST {
+                break;
+            }
+            // SAFETY: the operation's local memory is valid, as this function's caller promises.
+            match unsafe { builder.build(op) } {
+                Ok(()) => staged.count += 1,
+                Err(blocked) => {
+                    // The requests that it waits for may be unsignaled.
+                    self.is_blocked |= matches!(blocked, Blocked::NoBlock | Blocked::Unfenced);
+                    staged.stop = Some(match blocked {
+                        Blocked::Refused(error) => Some(error),
+                        Blocked::NoBlock | Blocked::Unfenced | Blocked::Full => None,
+                    });
+                    break;
+                }
+            }
+        }
+        staged.wants_completion = builder.wants_completion;
+        let entered = builder.requester.send_queue.since(first);
+        self.take_credits(rail, entered);
+        staged
+    }
+
     #[inline]
     fn count_posted(&mut self, pe: Pe, count: usize) {
         if let Some(connection) = self.connections.get_mut(pe.index()) {
             connection.counters.posted += count as u64;
         }
     }
+}
+
+/// Operations whose requests are in the batch.
+struct Staged {
+    count: usize,
+    /// Whether the last request is to be signaled.
+    wants_completion: bool,
+    /// The reason why the operation after them was not taken, if it was tried: no room, or an error.
+    stop: Option<Option<BoxedError>>,
 }
 
 impl Lane for VerbsLane {
@@ -363,18 +449,14 @@ impl Lane for VerbsLane {
         if self.down_rails != 0 && self.leaves_down_port(pe) {
             return Posted::full(0);
         }
-        let (mut posted, mut staged, mut wants_completion) = (0, 0, false);
-        let mut stop = None;
-        while let Some(op) = ops.get(posted + staged) {
-            if self.goes_in_parts(pe, op) {
-                // Those before it come first.
-                // SAFETY: the caller's promise about the operations staged.
-                if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
-                    return Posted::refused(posted, *error);
-                }
-                posted += staged;
-                self.count_posted(pe, staged);
-                (staged, wants_completion) = (0, false);
+        let mut posted = 0;
+        loop {
+            let rest = ops.get(posted..).unwrap_or_default();
+            let plain = self.before_parts(pe, rest);
+            let Some((op, plain)) = rest.first().zip(rest.get(..plain)) else {
+                return Posted::all(posted);
+            };
+            if plain.is_empty() {
                 // SAFETY: the caller's promise about the operation.
                 if let Some(stopped) = unsafe { self.post_in_parts(pe, op, posted) } {
                     return stopped;
@@ -382,83 +464,20 @@ impl Lane for VerbsLane {
                 posted += 1;
                 continue;
             }
-            let Some(connection) = self.connections.get_mut(pe.index()) else {
-                let error = self.port_state.published.check(pe).err();
-                let error = error.unwrap_or(Error::Closed { transport: NAME });
-                return Posted::refused(0, error);
-            };
-            let ConnectionState::Connected(queues) = &mut connection.state else {
-                return connection.not_posted(pe, posted);
-            };
-            let requester = &mut queues.primary;
-            let counters = connection.counters;
-            let in_flight = counters.posted - counters.completed + staged as u64;
-            let (rail, peer_rail) = (requester.rail, requester.peer_rail);
-            let credits = credits_at(&self.room, &self.further, rail);
-            let free = requester.send_queue.free().min(credits);
-            let long = requester.send_queue.bytes() >= self.window;
-            if in_flight >= u64::from(self.depth) || free < MAX_REQUESTS as u32 || long {
-                // Unsignaled requests towards others may hold the missing credits.
-                self.is_blocked |= credits < MAX_REQUESTS as u32;
-                stop = Some(None);
-                break;
+            // SAFETY: the caller's promise about the operations.
+            let staged = unsafe { self.stage(pe, plain) };
+            // SAFETY: as above.
+            if let Err(error) = unsafe { self.submit(pe, staged.wants_completion) } {
+                return Posted::refused(posted, *error);
             }
-            if self.batch.len() + MAX_REQUESTS > LONGEST {
-                // SAFETY: the caller's promise about the operations staged.
-                if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
-                    return Posted::refused(posted, *error);
-                }
-                posted += staged;
-                self.count_posted(pe, staged);
-                (staged, wants_completion) = (0, false);
-                continue;
+            self.count_posted(pe, staged.count);
+            posted += staged.count;
+            match staged.stop {
+                None if posted == ops.len() => return Posted::all(posted),
+                None => {}
+                Some(None) => return Posted::full(posted),
+                Some(Some(error)) => return Posted::refused(posted, *error),
             }
-            let before = requester.send_queue.outstanding();
-            let mut builder = WqeBuilder {
-                pe,
-                queue: 0,
-                regions: regions_of(&connection.regions, &connection.further, peer_rail),
-                requester,
-                batch: &mut self.batch,
-                pool: &mut self.pool,
-                max_transfer: self.max_transfer,
-                moved_keys: moved_keys(&self.rails, 0, rail),
-                has_fences: !self.software,
-                wants_completion,
-            };
-            // SAFETY: the operation's local memory is valid, as this function's caller promises.
-            let built = unsafe { builder.build(op) };
-            wants_completion = builder.wants_completion;
-            let more = requester.send_queue.outstanding() - before;
-            self.take_credits(rail, more);
-            match built {
-                Ok(()) => staged += 1,
-                Err(Blocked::NoBlock | Blocked::Unfenced) => {
-                    // The requests that it waits for may be unsignaled.
-                    self.is_blocked = true;
-                    stop = Some(None);
-                    break;
-                }
-                Err(Blocked::Full) => {
-                    stop = Some(None);
-                    break;
-                }
-                Err(Blocked::Refused(error)) => {
-                    stop = Some(Some(error));
-                    break;
-                }
-            }
-        }
-        // SAFETY: the caller's promise about the operations staged.
-        if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
-            return Posted::refused(posted, *error);
-        }
-        self.count_posted(pe, staged);
-        posted += staged;
-        match stop {
-            None => Posted::all(posted),
-            Some(None) => Posted::full(posted),
-            Some(Some(error)) => Posted::refused(posted, *error),
         }
     }
 

@@ -225,6 +225,9 @@ impl Endpoint {
     /// The reason why `pe` refused a deferred operation, once.
     pub(crate) fn take_refusal(&self, pe: usize) -> Option<oxshmem_transport::Error> {
         let refused = &mut self.lane.borrow_mut().refused;
+        if refused.is_empty() {
+            return None;
+        }
         let mut first = None;
         // One error is enough: the other refusals of that PE have the same cause.
         for (whom, error) in std::mem::take(refused) {
@@ -361,7 +364,8 @@ impl Endpoint {
     }
 
     /// Posts one operation and drives the lane alone until it has come as far as `until` says, for some rounds at most;
-    /// nothing, if the lane does not accept it at once. Gives also how many it has then accepted.
+    /// nothing, if the lane does not accept it at once. Gives also how many it has then accepted, unless `until` is
+    /// [`Until::Posted`].
     ///
     /// # Safety
     ///
@@ -387,6 +391,9 @@ impl Endpoint {
         let Status::All = posted.status else {
             return None;
         };
+        if until == Until::Posted {
+            return Some((0, PollOutcome::Reached));
+        }
         let target = lane.counters(to).posted;
         if updates {
             lane.request_completion(to);
@@ -436,6 +443,7 @@ impl Endpoint {
     }
 
     /// The operations in flight to a PE.
+    #[inline]
     fn to_peer(&self, pe: usize) -> Option<PeerInFlight> {
         self.in_flight.borrow().to_peer(pe).copied()
     }
@@ -476,6 +484,7 @@ impl Endpoint {
     }
 
     /// The PEs with operations in flight, in order.
+    #[inline]
     pub(crate) fn peers_in_flight(&self) -> impl Iterator<Item = usize> {
         let mut from = 0;
         std::iter::from_fn(move || {

@@ -28,6 +28,7 @@ pub enum Effect {
 }
 
 impl Effect {
+    #[inline]
     pub(crate) fn updates(self) -> OpSet {
         match self {
             Effect::Read => OpSet::NONE,
@@ -87,7 +88,14 @@ impl InFlight {
         self.by_pe.get_mut(pe).filter(|peer| peer.listed)
     }
 
+    #[cold]
+    fn make_room(&mut self, pes: usize) {
+        self.by_pe.resize(pes, PeerInFlight::default());
+        self.peers.reserve(pes);
+    }
+
     /// Adds an operation. There are `pes` PEs.
+    #[inline]
     pub(crate) fn add(&mut self, pes: usize, pe: usize, issued: Issued) {
         let Issued {
             updates,
@@ -95,8 +103,7 @@ impl InFlight {
             fetches,
         } = issued;
         if self.by_pe.is_empty() {
-            self.by_pe.resize(pes, PeerInFlight::default());
-            self.peers.reserve(pes);
+            self.make_room(pes);
         }
         if let Some(peer) = self.by_pe.get_mut(pe) {
             if !peer.listed {

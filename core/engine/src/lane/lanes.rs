@@ -132,8 +132,15 @@ impl Lanes {
     }
 
     /// An operation updates a GPU's memory: its PE must flush where the transport needs it.
+    #[inline]
     pub(crate) fn note_gpu_update(&self, endpoint: &Endpoint, remote: RemoteTarget) {
-        if remote.kind != MemoryKind::Host && endpoint.needs_gpu_flush(remote.kind) {
+        if remote.kind != MemoryKind::Host {
+            self.note_gpu_flush(endpoint, remote);
+        }
+    }
+
+    fn note_gpu_flush(&self, endpoint: &Endpoint, remote: RemoteTarget) {
+        if endpoint.needs_gpu_flush(remote.kind) {
             self.gpu_flushes_due.borrow_mut().insert(remote.pe);
         }
     }

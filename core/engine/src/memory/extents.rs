@@ -108,8 +108,16 @@ impl Extents {
     }
 
     /// The extent in which a byte lies, the byte's offset in it, and how many bytes it has from there.
-    #[inline]
-    pub(crate) fn locate(self, offset: u64) -> (u32, u64, u64) {
+    #[inline(always)]
+    pub(crate) fn locate(&self, offset: u64) -> (u32, u64, u64) {
+        if offset < self.first {
+            (0, offset, self.first.min(self.limit) - offset)
+        } else {
+            self.locate_further(offset)
+        }
+    }
+
+    fn locate_further(&self, offset: u64) -> (u32, u64, u64) {
         let index = self.index(offset);
         (index, offset - self.start(index), self.end(index) - offset)
     }

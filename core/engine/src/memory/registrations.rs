@@ -48,10 +48,15 @@ impl Registrations {
         changed
     }
 
-    /// The key of one transport, if all the bytes lie in a buffer.
+    /// Whether nothing is registered.
     #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Relaxed)
+    }
+
+    /// The key of one transport, if all the bytes lie in a buffer.
     pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<MrKey> {
-        if !self.any.load(Ordering::Relaxed) {
+        if self.is_empty() {
             return None;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

@@ -126,6 +126,7 @@ impl Worker {
     ///
     /// `result` stays writable for the width's bytes and untouched until the operation has
     /// completed, or until the lane is dropped.
+    #[inline(always)]
     unsafe fn post_atomic(
         &self,
         peer: LanePeer<'_>,

@@ -61,10 +61,23 @@ impl TableSlot {
 impl Worker {
     /// Refuses an access that conflicts with one in flight; enters it if `in_flight` says that it
     /// outlasts its call. Nothing outside checked mode.
+    #[inline]
     pub fn guard(&self, access: Access, target: Target, pe: usize, in_flight: bool) -> Result<()> {
-        let Some(table) = self.engine.shadow else {
-            return Ok(());
-        };
+        match self.engine.shadow {
+            None => Ok(()),
+            Some(table) => self.guard_words(table, access, target, pe, in_flight),
+        }
+    }
+
+    #[cold]
+    fn guard_words(
+        &self,
+        table: Target,
+        access: Access,
+        target: Target,
+        pe: usize,
+        in_flight: bool,
+    ) -> Result<()> {
         let (start, bytes) = (target.offset(), target.len() as u64);
         if target.generation() == OWN || bytes == 0 {
             return Ok(());
@@ -140,10 +153,16 @@ impl Worker {
     }
 
     /// Ends the entries of this context's operations: from here on those are ordered.
+    #[inline]
     pub(crate) fn end_guarded(&self) -> Result<()> {
-        let Some(table) = self.engine.shadow else {
-            return Ok(());
-        };
+        match self.engine.shadow {
+            None => Ok(()),
+            Some(table) => self.end_entered(table),
+        }
+    }
+
+    #[cold]
+    fn end_entered(&self, table: Target) -> Result<()> {
         let mut first = Ok(());
         for (pe, slot, word) in self.state.entered.take() {
             match self.end_entry(TableSlot { table, slot, pe }, word) {

@@ -72,6 +72,7 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of the path to the PE, or its loss.
+    #[inline]
     pub unsafe fn put_raw(
         &self,
         dst: Target,
@@ -111,6 +112,7 @@ impl Worker {
     /// # Errors
     ///
     /// The failure of the path to the PE, or its loss.
+    #[inline]
     pub unsafe fn get_raw(
         &self,
         destination: LocalBuffer,

@@ -200,12 +200,17 @@ impl Worker {
 
     /// Forgets the operations in flight to PEs whose loss was acknowledged since it last did so. The next quiet
     /// reports the fetches among them.
+    #[inline]
     pub fn forget_lost(&self) {
-        let (lanes, liveness) = (&self.state.lanes, &self.engine.liveness);
-        let now = liveness.acknowledgements();
-        if lanes.acknowledgements.replace(now) == now {
-            return;
+        let now = self.engine.liveness.acknowledgements();
+        if self.state.lanes.acknowledgements.replace(now) != now {
+            self.forget_acknowledged();
         }
+    }
+
+    #[cold]
+    fn forget_acknowledged(&self) {
+        let (lanes, liveness) = (&self.state.lanes, &self.engine.liveness);
         // After this step no operation with a lost PE touches local memory: no call will wait for any.
         let endpoints = lanes.endpoints.iter();
         endpoints.for_each(|endpoint| self.progress_endpoint(endpoint));

@@ -9,16 +9,18 @@ use oxshmem_transport::{Counters, MemoryKind, Op, Status};
 use crate::error::{Error, Result};
 use crate::lane::endpoint::Endpoint;
 use crate::lane::flush_state::{BegunFlush, FlushState};
-use crate::lane::in_flight::Effect;
+use crate::lane::in_flight::{Effect, Until};
 use crate::lane::remote::LanePeer;
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::OpKind;
+use crate::peer::pe_set::Towards;
 use crate::worker::Worker;
 
 impl Worker {
     /// Orders earlier operations before one that is about to be posted: this PE's own stores, which the NIC
     /// may read or overtake, and the operations that a fence left in flight on other endpoints, or on this one if it is a long
     /// operation.
+    #[inline]
     pub(crate) fn before_posting(&self, peer: LanePeer<'_>, op: &Op) -> Result<()> {
         self.cpu_fence(FenceSite::Doorbell);
         if !self.state.lanes.has_fenced.get() {
@@ -53,11 +55,11 @@ impl Worker {
         flushed
     }
 
-    /// [Flushes](Self::flush) these endpoints and PEs: each flush is posted before any is awaited. A failure does not
-    /// keep the others from being made; `failed` gets each.
+    /// [Flushes](Self::flush) those endpoints and PEs with operations in flight that are `due`: each flush is posted before
+    /// any is awaited. A failure does not keep the others from being made; `failed` gets each.
     pub(crate) fn flush_all<'w>(
         &'w self,
-        peers: impl Iterator<Item = LanePeer<'w>>,
+        due: impl Fn(LanePeer<'w>) -> bool,
         mut failed: impl FnMut(LanePeer<'w>, Error),
     ) {
         let lanes = &self.state.lanes;
@@ -70,14 +72,20 @@ impl Worker {
                 FlushState::Clean
             })
         };
-        for peer in peers {
-            let state = outcome(peer, self.try_begin_flush(peer));
-            if state != FlushState::Clean {
-                flushes.push(BegunFlush {
-                    endpoint: peer.endpoint.index,
-                    pe: peer.pe,
-                    state,
-                });
+        for endpoint in &lanes.endpoints {
+            for pe in endpoint.peers_in_flight() {
+                let peer = LanePeer { endpoint, pe };
+                if !due(peer) {
+                    continue;
+                }
+                let state = outcome(peer, self.try_begin_flush(peer));
+                if state != FlushState::Clean {
+                    flushes.push(BegunFlush {
+                        endpoint: endpoint.index,
+                        pe,
+                        state,
+                    });
+                }
             }
         }
         let peer_of = |flush: &BegunFlush| {
@@ -183,11 +191,15 @@ impl Worker {
         let messages = endpoint.updates(pe).has(OpKind::Message, MemoryKind::Host);
         let is_complete = |counters: Counters| counters.completed >= target;
         if messages || !endpoint.counters(peer.id()).is_ok_and(is_complete) {
+            let _traced = endpoint.traced(&Op::Flush, pe, true, Effect::Read);
+            if !messages && self.poll_alone(peer, (target, Until::Completed)) {
+                endpoint.complete(pe);
+                return Ok(());
+            }
             // Others were awaited since it was begun: the lane may have failed meanwhile.
             if self.flush_target(peer)?.is_none() {
                 return Ok(());
             }
-            let _traced = endpoint.traced(&Op::Flush, pe, true, Effect::Read);
             if messages {
                 // Puts may be in flight from memory that the caller is about to reuse.
                 let replied = self.await_replies(pe);
@@ -202,9 +214,20 @@ impl Worker {
         Ok(())
     }
 
-    /// A quiet without its flush, in a mutation check: completions are waited for, so that nothing touches
+    /// A quiet without its flushes, in a mutation check: completions are waited for, so that nothing touches
     /// local memory afterwards.
-    pub(crate) fn complete_without_flush(&self, peer: LanePeer<'_>) -> Result<()> {
+    #[cold]
+    pub(crate) fn complete_without_flushes(&self, towards: &Towards<'_>) -> Result<()> {
+        for endpoint in &self.state.lanes.endpoints {
+            let due = endpoint.peers_in_flight().filter(|pe| towards.has(*pe));
+            for pe in due {
+                self.complete_without_flush(LanePeer { endpoint, pe })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn complete_without_flush(&self, peer: LanePeer<'_>) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
         self.post_deferred(peer)?;
         if let Some(target) = endpoint.flush_target(peer.id()) {

@@ -38,7 +38,16 @@ impl Worker {
 
     /// Has the GPUs of these PEs that are due make visible the data that were placed in their memory (M27): each is
     /// requested before any is awaited, as far as there are slots for replies. The PEs need make no call for it.
+    #[inline]
     pub(crate) fn flush_gpus(&self, towards: &Towards<'_>) -> Result<()> {
+        if self.state.lanes.gpu_flushes_due.borrow().is_empty() {
+            return Ok(());
+        }
+        self.flush_due_gpus(towards)
+    }
+
+    #[cold]
+    fn flush_due_gpus(&self, towards: &Towards<'_>) -> Result<()> {
         let due = &self.state.lanes.gpu_flushes_due;
         let mut first = Ok(());
         let mut end = |pe: usize, flushed: Result<()>| match flushed {

@@ -14,10 +14,12 @@ impl Worker {
     pub(crate) fn fence_lanes(&self) -> Result<()> {
         self.forget_lost();
         let mut first = None;
-        let due = self.in_flight().filter(|peer| self.fence_is_due(*peer));
-        self.flush_all(due, |_, error| {
-            first.get_or_insert(error);
-        });
+        self.flush_all(
+            |peer| self.fence_is_due(peer),
+            |_, error| {
+                first.get_or_insert(error);
+            },
+        );
         let ended = self.end_guarded();
         first.map_or(ended, Err)
     }
@@ -52,31 +54,22 @@ impl Worker {
         }
     }
 
-    /// The endpoints and PEs with operations in flight.
-    fn in_flight(&self) -> impl Iterator<Item = LanePeer<'_>> {
-        let endpoints = self.state.lanes.endpoints.iter();
-        endpoints.flat_map(|endpoint| {
-            let pes = endpoint.peers_in_flight();
-            pes.map(move |pe| LanePeer { endpoint, pe })
-        })
-    }
-
     /// Quiet for lanes, towards `only` or all.
     pub fn quiet_lanes(&self, only: Option<&[usize]>) -> Result<()> {
         self.forget_lost();
         let lanes = &self.state.lanes;
         let towards = Towards::of(only);
         let mut first = None;
-        let due = self.in_flight().filter(|peer| towards.has(peer.pe));
         if self.inserts(FenceSite::QuietLane) {
-            self.flush_all(due, |peer, error| {
-                peer.endpoint.failure_was_reported(peer.pe);
-                first.get_or_insert(error);
-            });
+            self.flush_all(
+                |peer| towards.has(peer.pe),
+                |peer, error| {
+                    peer.endpoint.failure_was_reported(peer.pe);
+                    first.get_or_insert(error);
+                },
+            );
         } else {
-            for peer in due {
-                self.complete_without_flush(peer)?;
-            }
+            self.complete_without_flushes(&towards)?;
         }
         let mut first = first.map_or(Ok(()), Err);
         for endpoint in &lanes.endpoints {
@@ -118,9 +111,7 @@ impl Worker {
     pub fn drain_lanes(&self) -> Result<()> {
         let liveness = &self.engine.liveness;
         let mut failed = Vec::new();
-        self.flush_all(self.in_flight(), |peer, error| {
-            failed.push((peer.pe, error))
-        });
+        self.flush_all(|_| true, |peer, error| failed.push((peer.pe, error)));
         let left = |pe| self.exit_was_reported(pe) && !liveness.has_died(pe);
         // A PE that has left in order has seen all that it waited for.
         let first = failed.into_iter().find(|(pe, _)| !left(*pe));

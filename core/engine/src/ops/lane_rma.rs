@@ -88,6 +88,20 @@ impl Worker {
     ) -> Result<()> {
         let endpoint = peer.endpoint;
         let (limits, len) = (endpoint.caps.put, source.len);
+        let (to, rest) = remote.locate(endpoint, 0);
+        let whole = self.local_whole(endpoint, source, limits);
+        if let Some(chunk) = whole.filter(|_| (1..=rest).contains(&len)) {
+            let until = if chunk.is_inline(limits) {
+                Until::Posted
+            } else {
+                Until::Reusable
+            };
+            self.state.lanes.note_gpu_update(endpoint, remote);
+            let effect = Effect::Write(endpoint.put_update(remote.kind, len));
+            let from = chunk.local;
+            // SAFETY: inline bytes are copied at once, others we wait for.
+            return unsafe { self.post(peer, Op::Put { from, to }, until, effect) };
+        }
         // SAFETY: the caller's promise, till the registration ends.
         let for_call = unsafe { self.register_buffer_for_call(endpoint, &source, false, limits) };
         let source = for_call.as_ref().map_or(source, |(buffer, _)| *buffer);

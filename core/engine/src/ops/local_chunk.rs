@@ -21,9 +21,17 @@ const REGISTER: usize = 256 << 10;
 /// A transport that takes as much as this unregistered gets it, in chunks.
 const UNREGISTERED_CHUNK: usize = 4096;
 
+/// The offset of `len` bytes in memory of this address and size, if all lie in it.
+#[inline]
+fn offset_in((base, size): (usize, usize), memory: *const u8, len: usize) -> Option<u64> {
+    let offset = memory.addr().checked_sub(base)?;
+    (offset.checked_add(len)? <= size).then_some(offset as u64)
+}
+
 impl Worker {
     /// Makes visible the data of a get that has completed: a NIC wrote them, so this PE's GPU may need a flush
     /// (M16, M27).
+    #[inline]
     pub(crate) fn make_got_visible(&self, on_gpu: bool) -> Result<()> {
         // Later accesses come after the data's arrival.
         fence(Ordering::Acquire);
@@ -88,6 +96,7 @@ impl Worker {
     }
 
     /// The local side of a transfer that goes as one operation without the bounce buffer, if it can.
+    #[inline]
     pub fn local_whole(
         &self,
         endpoint: &Endpoint,
@@ -120,16 +129,31 @@ impl Worker {
         memory: *const u8,
         len: usize,
     ) -> Option<(MrKey, usize)> {
-        let inside = |base: usize, size: usize| {
-            let offset = memory.addr().checked_sub(base)?;
-            (offset.checked_add(len)? <= size).then_some(offset as u64)
-        };
+        let own = (self.engine.own_base().addr().get(), self.engine.own_len());
+        let is_private = offset_in(own, memory, len).is_none()
+            && self.engine.gpu.is_none()
+            && self.engine.registered.is_empty();
+        if is_private {
+            return None;
+        }
+        self.known_key_of(endpoint, memory, len)
+    }
+
+    /// The same, where the bytes are not seen to be private at once.
+    fn known_key_of(
+        &self,
+        endpoint: &Endpoint,
+        memory: *const u8,
+        len: usize,
+    ) -> Option<(MrKey, usize)> {
+        let own = (self.engine.own_base().addr().get(), self.engine.own_len());
         let of_heap = |on_gpu| move |(key, rest)| (MrKey { key, on_gpu }, rest);
-        if let Some(offset) = inside(self.engine.own_base().addr().get(), self.engine.own_len()) {
+        if let Some(offset) = offset_in(own, memory, len) {
             return endpoint.host.local_key(offset).map(of_heap(false));
         }
         if let Some((base, limit)) = &self.engine.gpu
-            && let Some(offset) = inside(base.load(Ordering::Relaxed).addr(), *limit)
+            && let Some(offset) =
+                offset_in((base.load(Ordering::Relaxed).addr(), *limit), memory, len)
         {
             return endpoint.gpu.local_key(offset).map(of_heap(true));
         }

@@ -37,24 +37,41 @@ impl Worker {
         let _traced = endpoint.traced(&op, pe, until != Until::Posted, effect);
         self.before_posting(peer, &op)?;
         let updates = !effect.updates().is_empty();
-        let rounds = self.lane_polls();
-        if until != Until::Posted && rounds > 0 {
-            let wanted = (until, updates);
-            // SAFETY: the caller's promise.
-            let performed = unsafe { endpoint.post_and_poll(peer.id(), &op, wanted, rounds) };
-            if let Some((target, outcome)) = performed {
-                if updates || outcome != PollOutcome::Reached {
-                    self.state.lanes.set_busy();
-                }
-                self.note_effect(peer, effect);
-                if outcome == PollOutcome::Reached {
-                    return Ok(());
-                }
-                self.note_failed_poll(outcome);
-                let reached = self.await_count(peer, target, until);
-                return self.fail_or_complete(peer, reached);
-            }
+        let wanted = (until, updates);
+        // SAFETY: the caller's promise.
+        let tried = unsafe { endpoint.post_and_poll(peer.id(), &op, wanted, self.lane_polls()) };
+        let Some((target, outcome)) = tried else {
+            // SAFETY: as above.
+            return unsafe { self.post_when_free(peer, op, until, effect) };
+        };
+        if updates || outcome != PollOutcome::Reached || until == Until::Posted {
+            self.state.lanes.set_busy();
         }
+        if !matches!(effect, Effect::Read) {
+            self.note_effect(peer, effect);
+        }
+        if outcome == PollOutcome::Reached {
+            return Ok(());
+        }
+        self.note_failed_poll(outcome);
+        let reached = self.await_count(peer, target, until);
+        self.fail_or_complete(peer, reached)
+    }
+
+    /// The same, where the lane did not accept the operation at once.
+    ///
+    /// # Safety
+    ///
+    /// As for [`post`](Self::post).
+    #[cold]
+    unsafe fn post_when_free(
+        &self,
+        peer: LanePeer<'_>,
+        op: Op,
+        until: Until,
+        effect: Effect,
+    ) -> Result<()> {
+        let LanePeer { endpoint, pe } = peer;
         if endpoint.needs_connection(pe) {
             self.connect(peer)?;
         }
@@ -81,7 +98,7 @@ impl Worker {
             return Ok(());
         }
         // A read completes by its data, without such a request.
-        if updates {
+        if !effect.updates().is_empty() {
             endpoint.request_completion(peer.id());
         }
         let reached = self.await_count(peer, target, until);
@@ -189,16 +206,22 @@ impl Worker {
         self.await_count(peer, target, Until::Completed)
     }
 
+    /// Polls one lane alone, for a short time. Gives whether `target` operations to a PE have come so far.
+    pub(crate) fn poll_alone(&self, peer: LanePeer<'_>, wanted: (u64, Until)) -> bool {
+        let rounds = self.lane_polls();
+        if rounds == 0 {
+            return false;
+        }
+        let outcome = peer.endpoint.poll_until(peer.id(), wanted, rounds);
+        self.note_failed_poll(outcome);
+        outcome == PollOutcome::Reached
+    }
+
     /// Waits until `target` operations to a PE have come so far.
     fn await_count(&self, peer: LanePeer<'_>, target: u64, until: Until) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
-        let rounds = self.lane_polls();
-        if rounds > 0 {
-            let outcome = endpoint.poll_until(peer.id(), (target, until), rounds);
-            if outcome == PollOutcome::Reached {
-                return Ok(());
-            }
-            self.note_failed_poll(outcome);
+        if self.poll_alone(peer, (target, until)) {
+            return Ok(());
         }
         let describe = || {
             (
@@ -219,6 +242,7 @@ impl Worker {
     }
 
     /// Notes the work that an operation leaves for a later fence or quiet.
+    #[inline]
     pub fn note_effect(&self, peer: LanePeer<'_>, effect: Effect) {
         let updates = effect.updates();
         let ordered = match effect {

@@ -31,6 +31,7 @@ impl OpSet {
     const LONG: u8 = 32;
 
     /// The set of this one kind of operation.
+    #[inline]
     pub fn of(op: OpKind, kind: MemoryKind) -> Self {
         let bit = match op {
             OpKind::Put => Self::PUT,
@@ -41,6 +42,7 @@ impl OpSet {
     }
 
     /// A put, or the data of a put-with-signal, on memory of this kind. `is_long`: whether it keeps no order.
+    #[inline]
     pub(crate) fn put(kind: MemoryKind, is_long: bool) -> Self {
         let long = if is_long { Self::LONG } else { 0 };
         OpSet(OpSet::of(OpKind::Put, kind).0 | long)
@@ -56,10 +58,12 @@ impl OpSet {
         OpSet(self.0 & !Self::LONG)
     }
 
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, other: OpSet) {
         self.0 |= other.0;
     }

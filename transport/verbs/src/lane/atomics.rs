@@ -2,16 +2,27 @@
 
 use oxshmem_transport::{AtomicOp, Local, Width};
 
-use super::batch::Operation;
+use super::batch::{LocalBuffer, Operation};
 use super::send_queue::WorkRequest;
 use super::wqe_builder::{Blocked, WqeBuilder, unsupported};
 use super::write_order::{Hold, word_hold};
 use crate::limits::NAME;
 use crate::remote_region::{RemoteAddress, boxed};
 
+#[cold]
+fn not_at_target(op: AtomicOp) -> Blocked {
+    unsupported(format!("an atomic {op} towards a NIC without atomics"))
+}
+
+#[cold]
+fn undeclared(op: AtomicOp, width: Width, is_fetching: bool) -> Blocked {
+    let fetching = if is_fetching { "fetching " } else { "" };
+    unsupported(format!("a {fetching}atomic {op} of {width} bits"))
+}
+
 impl WqeBuilder<'_> {
     /// Refuses an atomic that the capabilities do not list.
-    #[inline]
+    #[inline(always)]
     pub(super) fn declared(
         &self,
         op: AtomicOp,
@@ -27,14 +38,10 @@ impl WqeBuilder<'_> {
         };
         let changes = matches!(op, AtomicOp::Add | AtomicOp::CompareSwap);
         if known && changes && !self.requester.order.has_atomics {
-            let what = format!("an atomic {op} towards a NIC without atomics");
-            return Err(unsupported(what));
+            return Err(not_at_target(op));
         }
         if width != Width::W64 || !known {
-            let fetching = if fetch.is_some() { "fetching " } else { "" };
-            return Err(unsupported(format!(
-                "a {fetching}atomic {op} of {width} bits"
-            )));
+            return Err(undeclared(op, width, fetch.is_some()));
         }
         if let Some(into) = fetch {
             into.check_fetch(NAME, width).map_err(boxed)?;
@@ -42,6 +49,7 @@ impl WqeBuilder<'_> {
         Ok(())
     }
 
+    /// An atomic, or the read or write of one word.
     #[inline]
     pub(super) fn atomic(
         &mut self,
@@ -51,59 +59,91 @@ impl WqeBuilder<'_> {
         compare: u64,
         fetch: Option<&Local>,
     ) -> Result<(), Blocked> {
-        let queue = &self.requester.send_queue;
-        let outstanding = |number: Option<u32>| number.is_some_and(|number| queue.contains(number));
-        let reads = outstanding(self.requester.last_read);
-        let atomics = outstanding(self.requester.last_atomic);
-        let hold = match op {
-            AtomicOp::Fetch | AtomicOp::Set => {
-                let (order, in_flight) = (self.requester.order, queue.outstanding() > 0);
-                word_hold(order, op == AtomicOp::Set, in_flight, self.has_fences)
-            }
-            // The target holds atomics itself.
-            _ => Some(Hold::default()),
-        };
-        let is_fenced = match op {
-            AtomicOp::Fetch => false,
-            // A write may be performed before a read or atomic that was sent before it.
-            AtomicOp::Set => reads || atomics,
-            // And so may an atomic before a read.
-            _ => reads,
-        };
-        let Some(hold) = hold.filter(|_| !is_fenced || self.has_fences) else {
-            return Err(Blocked::Unfenced);
-        };
-        let is_fenced = is_fenced || hold.is_fenced();
         let (addr, rkey) = (remote.addr, remote.strict_rkey);
-        self.requester.gpu_written |= remote.on_gpu && op != AtomicOp::Fetch;
-        if op == AtomicOp::Set {
-            let (local, block) = self.word(operand)?;
-            self.hold(hold, remote);
-            let work = WorkRequest {
-                block,
-                ..WorkRequest::PLAIN
-            };
-            self.push(Operation::Write(addr, rkey), local, is_fenced, work);
-            return Ok(());
-        }
-        let (local, work) = match fetch {
-            None => (self.sink(), WorkRequest::PLAIN),
-            Some(into) => {
-                self.wants_completion = true;
-                self.fetch_buffer(into)?
-            }
-        };
-        self.hold(hold, remote);
         let operation = match op {
-            AtomicOp::Fetch => Operation::Read(addr, rkey),
+            AtomicOp::Fetch => return self.read_word(remote, fetch),
+            AtomicOp::Set => return self.write_word(remote, operand),
             AtomicOp::Add => Operation::FetchAdd(addr, rkey, operand),
             _ => Operation::CompareSwap(addr, rkey, compare, operand),
         };
-        let number = self.push(operation, local, is_fenced, work);
-        match op {
-            AtomicOp::Fetch => self.requester.last_read = Some(number),
-            _ => self.requester.last_atomic = Some(number),
+        self.modify_word(remote, operation, fetch)
+    }
+
+    /// Whether a request of this number has not completed.
+    #[inline]
+    fn is_outstanding(&self, number: Option<u32>) -> bool {
+        number.is_some_and(|number| self.requester.send_queue.contains(number))
+    }
+
+    /// The requests that hold the read or the write of a word behind the writes before it; an error if nothing can, or if it
+    /// `is_fenced` for another reason and nothing can be.
+    fn word_hold(&self, is_write: bool, is_fenced: bool) -> Result<Hold, Blocked> {
+        let (order, in_flight) = (
+            self.requester.order,
+            self.requester.send_queue.outstanding() > 0,
+        );
+        match word_hold(order, is_write, in_flight, self.has_fences) {
+            Some(hold) if !is_fenced || self.has_fences => Ok(hold),
+            _ => Err(Blocked::Unfenced),
         }
+    }
+
+    /// The local buffer of a value that is fetched, or that no caller wants.
+    #[inline]
+    fn old_value(&mut self, fetch: Option<&Local>) -> Result<(LocalBuffer, WorkRequest), Blocked> {
+        match fetch {
+            None => Ok((self.sink(), WorkRequest::PLAIN)),
+            Some(into) => {
+                self.wants_completion = true;
+                self.fetch_buffer(into)
+            }
+        }
+    }
+
+    fn read_word(&mut self, remote: RemoteAddress, fetch: Option<&Local>) -> Result<(), Blocked> {
+        let hold = self.word_hold(false, false)?;
+        let (local, work) = self.old_value(fetch)?;
+        self.hold(hold, remote);
+        let read = Operation::Read(remote.addr, remote.strict_rkey);
+        let number = self.push(read, local, hold.is_fenced(), work);
+        self.requester.last_read = Some(number);
+        Ok(())
+    }
+
+    fn write_word(&mut self, remote: RemoteAddress, value: u64) -> Result<(), Blocked> {
+        // A write may be performed before a read or atomic that was sent before it.
+        let is_fenced = self.is_outstanding(self.requester.last_read)
+            || self.is_outstanding(self.requester.last_atomic);
+        let hold = self.word_hold(true, is_fenced)?;
+        self.requester.gpu_written |= remote.on_gpu;
+        let (local, block) = self.word(value)?;
+        self.hold(hold, remote);
+        let work = WorkRequest {
+            block,
+            ..WorkRequest::PLAIN
+        };
+        let write = Operation::Write(remote.addr, remote.strict_rkey);
+        self.push(write, local, is_fenced || hold.is_fenced(), work);
+        Ok(())
+    }
+
+    /// An atomic proper. The target holds it behind the writes before it by itself.
+    #[inline(always)]
+    fn modify_word(
+        &mut self,
+        remote: RemoteAddress,
+        operation: Operation,
+        fetch: Option<&Local>,
+    ) -> Result<(), Blocked> {
+        // It may be performed before a read that was sent before it.
+        let is_fenced = self.is_outstanding(self.requester.last_read);
+        if is_fenced && !self.has_fences {
+            return Err(Blocked::Unfenced);
+        }
+        self.requester.gpu_written |= remote.on_gpu;
+        let (local, work) = self.old_value(fetch)?;
+        let number = self.push(operation, local, is_fenced, work);
+        self.requester.last_atomic = Some(number);
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ fn is_flush(completion: &Completion) -> bool {
 
 impl VerbsLane {
     /// Takes up to [`POLL`] completions; gives their number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn poll(&mut self) -> Result<usize> {
         let held = match self.held.is_empty() {
             true => 0,
@@ -57,7 +57,7 @@ impl VerbsLane {
     }
 
     /// Completions at the first NIC. If its queue cannot be polled it is lost, and so is the lane if there is no other.
-    #[inline]
+    #[inline(always)]
     fn poll_first(&mut self) -> Result<usize> {
         let polled = self.room.queue.poll(&mut self.completions);
         match polled {
@@ -91,8 +91,13 @@ impl VerbsLane {
     #[cold]
     fn take_held(&mut self) -> usize {
         let held = std::mem::take(&mut self.held);
-        held.iter()
-            .for_each(|(rail, completion)| self.take_one(*rail, *completion));
+        for (rail, completion) in &held {
+            let id = RequestId::from_u64(completion.id());
+            match completion.succeeded() {
+                true => self.completed(*rail, id),
+                false => self.failed_completion(id, completion),
+            }
+        }
         held.len()
     }
 
@@ -100,21 +105,23 @@ impl VerbsLane {
     #[inline]
     fn take(&mut self, rail: u8, count: usize) {
         for at in 0..count {
-            let completion = self.completions[at];
-            self.take_one(rail, completion);
+            let completion = &self.completions[at];
+            let id = RequestId::from_u64(completion.id());
+            if completion.succeeded() {
+                self.completed(rail, id);
+            } else {
+                let completion = *completion;
+                self.failed_completion(id, &completion);
+            }
         }
     }
 
-    #[inline]
-    fn take_one(&mut self, rail: u8, completion: Completion) {
-        let id = RequestId::from_u64(completion.id());
+    /// A request has succeeded, and with it those before it on its queue pair.
+    #[inline(always)]
+    fn completed(&mut self, rail: u8, id: RequestId) {
         let Some(connection) = self.connections.get_mut(id.pe.index()) else {
             return;
         };
-        if !completion.succeeded() {
-            self.failed_completion(id, &completion);
-            return;
-        }
         let credits = match id.queue {
             0 => connection.retire(id.number, &mut self.pool),
             queue => connection.retire_bulk(queue, id.number, &mut self.pool),

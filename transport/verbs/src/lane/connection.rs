@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use oxshmem_transport::{Counters, Error, Pe, Posted, Result};
+use oxshmem_transport::{Counters, Error, Pe, Result};
 
 use super::batch::Operation;
 use super::bounce_pool::BouncePool;
@@ -16,7 +16,7 @@ use crate::completion_error::CompletionError;
 use crate::limits::NAME;
 use crate::port_state::bad_peer_data;
 use crate::rails::Rails;
-use crate::remote_region::{Imported, Regions};
+use crate::remote_region::{BoxedError, Imported, Regions};
 use crate::wire::{EndpointReplies, EndpointReply, Endpoints};
 
 /// The first NICs of both sides.
@@ -217,14 +217,12 @@ impl Connection {
         Operation::Write(addr, rkey)
     }
 
-    /// The outcome of a post where there is no connection; `posted` operations were posted before.
+    /// The error of a post where there is no connection; none while one is being made again.
     #[cold]
-    pub(super) fn not_posted(&self, pe: Pe, posted: usize) -> Posted {
+    pub(super) fn refusal_unless_kept(&self, pe: Pe) -> Option<BoxedError> {
         match (&self.state, &self.kept) {
-            (ConnectionState::Unused | ConnectionState::Created(_), Some(_)) => {
-                Posted::full(posted)
-            }
-            _ => Posted::refused(posted, self.refusal(pe)),
+            (ConnectionState::Unused | ConnectionState::Created(_), Some(_)) => None,
+            _ => Some(Box::new(self.refusal(pe))),
         }
     }
 
@@ -388,7 +386,7 @@ impl Connection {
 
     /// Retires the requests up to `number`, which have completed: delivers the data that they fetched,
     /// and counts. Gives the number of them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn retire(&mut self, number: u32, pool: &mut BouncePool) -> u32 {
         let ConnectionState::Connected(queues) = &mut self.state else {
             return 0;
@@ -401,7 +399,7 @@ impl Connection {
             let Some(request) = requester.send_queue.pop() else {
                 break;
             };
-            deliver(&request, pool);
+            deliver(request, pool);
             completed += u64::from(request.is_last);
         }
         match &mut self.operations {
@@ -437,7 +435,7 @@ impl Connection {
             let Some(request) = requester.send_queue.pop() else {
                 break;
             };
-            deliver(&request, pool);
+            deliver(request, pool);
             if request.is_last
                 && let Some(part_of) = parts.pop_front()
             {
@@ -500,7 +498,7 @@ fn lacks_regions(first: &Regions, further: &[Regions], peer_rail: u8) -> bool {
 }
 
 /// Delivers the data that a completed request has fetched, and releases its block.
-#[inline]
+#[inline(always)]
 fn deliver(request: &WorkRequest, pool: &mut BouncePool) {
     let Some(block) = request.block else {
         return;

@@ -116,13 +116,19 @@ impl Transfer {
 }
 
 impl VerbsLane {
-    /// Whether an operation goes over the bulk queue pairs.
+    /// The number of operations before the first that goes over the bulk queue pairs.
     #[inline]
-    pub(super) fn goes_in_parts(&self, pe: Pe, op: &Op) -> bool {
-        self.stripe != u64::MAX && self.is_long(pe, op)
+    pub(super) fn before_parts(&self, pe: Pe, ops: &[Op]) -> usize {
+        if self.stripe == u64::MAX {
+            return ops.len();
+        }
+        let mut all = ops.iter();
+        all.position(|op| self.goes_in_parts(pe, op))
+            .unwrap_or(ops.len())
     }
 
-    fn is_long(&self, pe: Pe, op: &Op) -> bool {
+    /// Whether an operation goes over the bulk queue pairs.
+    fn goes_in_parts(&self, pe: Pe, op: &Op) -> bool {
         let Some(connection) = self.connections.get(pe.index()) else {
             return false;
         };

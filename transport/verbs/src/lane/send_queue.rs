@@ -169,6 +169,12 @@ impl SendQueue {
         self.head.wrapping_sub(1)
     }
 
+    /// The number of requests entered since the one of this number.
+    #[inline]
+    pub(crate) fn since(&self, number: u32) -> u32 {
+        self.newest().wrapping_sub(number)
+    }
+
     /// Bytes in flight.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
@@ -285,13 +291,14 @@ impl SendQueue {
         }
     }
 
-    /// Removes the oldest request.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<WorkRequest> {
+    /// Removes the oldest request, if there is one.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<&WorkRequest> {
         if self.outstanding() == 0 {
             return None;
         }
-        let request = self.requests[self.index(self.tail)];
+        let index = self.index(self.tail);
+        let request = self.requests.get(index)?;
         self.tail = self.tail.wrapping_add(1);
         self.bytes -= u64::from(request.bytes);
         Some(request)
@@ -306,7 +313,7 @@ impl SendQueue {
 
     /// Removes all requests, once their queue pair is destroyed.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = WorkRequest> {
-        std::iter::from_fn(|| self.pop())
+        std::iter::from_fn(|| self.pop().copied())
     }
 }
 
@@ -342,7 +349,9 @@ mod tests {
         assert_eq!(queue.free(), 0);
         let upto = numbers[3];
         let count = queue.count_up_to(upto);
-        let retired: Vec<u32> = (0..count).filter_map(|_| queue.pop().map(number)).collect();
+        let retired: Vec<u32> = (0..count)
+            .filter_map(|_| queue.pop().copied().map(number))
+            .collect();
         assert_eq!(retired, [0, 1, 2, 3]);
         assert_eq!((queue.outstanding(), queue.free()), (2, 4));
         assert!(!queue.contains(upto) && queue.contains(numbers[4]));

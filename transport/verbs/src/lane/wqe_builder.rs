@@ -105,7 +105,7 @@ impl WqeBuilder<'_> {
     /// # Safety
     ///
     /// The operation's local memory is valid, as [`oxshmem_transport::Lane::post`] says.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn build(&mut self, op: &Op) -> Result<(), Blocked> {
         match *op {
             Op::Put { from, to } => {
@@ -425,7 +425,7 @@ impl WqeBuilder<'_> {
         length(local, self.max_transfer)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
         let len = into.len as u32;
         if len == 0 {
