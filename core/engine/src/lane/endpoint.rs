@@ -364,7 +364,7 @@ impl Endpoint {
     }
 
     /// Posts one operation and drives the lane alone until it has come as far as `until` says, for some rounds at most;
-    /// nothing, if the lane does not accept it at once. Gives also how many it has then accepted, unless `until` is
+    /// nothing, if there is no room or no connection. Gives also how many it has then accepted, unless `until` is
     /// [`Until::Posted`].
     ///
     /// # Safety
@@ -377,28 +377,35 @@ impl Endpoint {
         op: &Op,
         (until, updates): (Until, bool),
         rounds: u32,
-    ) -> Option<(u64, PollOutcome)> {
+    ) -> Result<Option<(u64, PollOutcome)>, oxshmem_transport::Error> {
         let state = &mut *self.lane.borrow_mut();
         let connected = !self.connects_lanes() || state.connected.get(to.index()) == Some(&true);
         let deferred = !state.deferred.ops.is_empty();
         if !connected || deferred || !state.failed_connections.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let lane = state.lane.as_mut()?;
+        let Some(lane) = &mut state.lane else {
+            return Ok(None);
+        };
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, std::slice::from_ref(op)) };
-        // The caller posts it again: a full lane may have credits by then, and a refusal repeats itself.
-        let Status::All = posted.status else {
-            return None;
-        };
+        match posted.status {
+            Status::All => {}
+            Status::Full => return Ok(None),
+            Status::Refused(error) => {
+                state.note_failed_connection(&error);
+                return Err(error);
+            }
+        }
         if until == Until::Posted {
-            return Some((0, PollOutcome::Reached));
+            return Ok(Some((0, PollOutcome::Reached)));
         }
         let target = lane.counters(to).posted;
         if updates {
             lane.request_completion(to);
         }
-        Some((target, state.poll_until(to, (target, until), rounds)))
+        let outcome = state.poll_until(to, (target, until), rounds);
+        Ok(Some((target, outcome)))
     }
 
     /// Drives the lane alone until `target` operations towards a PE have come so far, for some rounds at most.

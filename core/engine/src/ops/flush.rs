@@ -196,6 +196,8 @@ impl Worker {
                 endpoint.complete(pe);
                 return Ok(());
             }
+            // Before the operations that peers may wait for are forgotten.
+            self.notify_stranded_peers(endpoint);
             // Others were awaited since it was begun: the lane may have failed meanwhile.
             if self.flush_target(peer)?.is_none() {
                 return Ok(());

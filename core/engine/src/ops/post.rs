@@ -40,9 +40,15 @@ impl Worker {
         let wanted = (until, updates);
         // SAFETY: the caller's promise.
         let tried = unsafe { endpoint.post_and_poll(peer.id(), &op, wanted, self.lane_polls()) };
-        let Some((target, outcome)) = tried else {
+        let (target, outcome) = match tried {
+            Ok(Some(posted)) => posted,
             // SAFETY: as above.
-            return unsafe { self.post_when_free(peer, op, until, effect) };
+            Ok(None) => return unsafe { self.post_when_free(peer, op, until, effect) },
+            Err(error) => {
+                // A lane with a failure needs progress.
+                self.state.lanes.set_busy();
+                return Err(self.refusal(pe, error));
+            }
         };
         if updates || outcome != PollOutcome::Reached || until == Until::Posted {
             self.state.lanes.set_busy();
