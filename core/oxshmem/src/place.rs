@@ -26,7 +26,7 @@ pub(crate) fn placed<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     let done = call();
     drop(entered);
     match done {
-        // Apart: an error is long, and is not to be copied where there is none.
+        // Errors have arms of their own: they are long, and success copies none.
         Ok(done) => Ok(done),
         Err(error) if is_inner => Err(error),
         Err(error) => Err(error.at(place)),

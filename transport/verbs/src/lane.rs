@@ -307,13 +307,15 @@ impl VerbsLane {
         }
     }
 
-    /// Builds the requests of the first operations, as many as the batch, which is empty, and the queue pair have room for.
+    /// Builds the requests of the first operations, as far as the batch and the queue pair have room. The batch is empty
+    /// before.
     ///
     /// # Safety
     ///
     /// As for [`post`](Lane::post).
     #[inline(always)]
     unsafe fn stage(&mut self, pe: Pe, ops: &[Op]) -> Staged {
+        debug_assert_eq!(self.batch.len(), 0);
         let mut staged = Staged {
             count: 0,
             wants_completion: false,
@@ -322,11 +324,11 @@ impl VerbsLane {
         let Some(connection) = self.connections.get_mut(pe.index()) else {
             let error = self.port_state.published.check(pe).err();
             let error = error.unwrap_or(Error::Closed { transport: NAME });
-            staged.stop = Some(Some(Box::new(error)));
+            staged.stop = Some(Blocked::Refused(Box::new(error)));
             return staged;
         };
         let ConnectionState::Connected(queues) = &mut connection.state else {
-            staged.stop = Some(connection.refusal_unless_kept(pe));
+            staged.stop = Some(connection.not_posted(pe));
             return staged;
         };
         let requester = &mut queues.primary;
@@ -358,7 +360,7 @@ impl VerbsLane {
             if staged.count as u64 >= most || free < MAX_REQUESTS as u32 || is_long {
                 // Unsignaled requests towards others may hold the missing credits.
                 self.is_blocked |= left < MAX_REQUESTS as u32;
-                staged.stop = Some(None);
+                staged.stop = Some(Blocked::Full);
                 break;
             }
             if builder.batch.len() + MAX_REQUESTS > LONGEST {
@@ -370,10 +372,7 @@ impl VerbsLane {
                 Err(blocked) => {
                     // The requests that it waits for may be unsignaled.
                     self.is_blocked |= matches!(blocked, Blocked::NoBlock | Blocked::Unfenced);
-                    staged.stop = Some(match blocked {
-                        Blocked::Refused(error) => Some(error),
-                        Blocked::NoBlock | Blocked::Unfenced | Blocked::Full => None,
-                    });
+                    staged.stop = Some(blocked);
                     break;
                 }
             }
@@ -397,8 +396,8 @@ struct Staged {
     count: usize,
     /// Whether the last request is to be signaled.
     wants_completion: bool,
-    /// The reason why the operation after them was not taken, if it was tried: no room, or an error.
-    stop: Option<Option<BoxedError>>,
+    /// The reason why the operation after them was not taken, if it was tried.
+    stop: Option<Blocked>,
 }
 
 impl Lane for VerbsLane {
@@ -475,8 +474,8 @@ impl Lane for VerbsLane {
             match staged.stop {
                 None if posted == ops.len() => return Posted::all(posted),
                 None => {}
-                Some(None) => return Posted::full(posted),
-                Some(Some(error)) => return Posted::refused(posted, *error),
+                Some(Blocked::Refused(error)) => return Posted::refused(posted, *error),
+                Some(_) => return Posted::full(posted),
             }
         }
     }

@@ -9,7 +9,7 @@ use oxshmem_transport::{Counters, MemoryKind, Op, Status};
 use crate::error::{Error, Result};
 use crate::lane::endpoint::Endpoint;
 use crate::lane::flush_state::{BegunFlush, FlushState};
-use crate::lane::in_flight::{Effect, Until};
+use crate::lane::in_flight::Effect;
 use crate::lane::remote::LanePeer;
 use crate::order::fence_site::FenceSite;
 use crate::order::op_set::OpKind;
@@ -191,17 +191,11 @@ impl Worker {
         let messages = endpoint.updates(pe).has(OpKind::Message, MemoryKind::Host);
         let is_complete = |counters: Counters| counters.completed >= target;
         if messages || !endpoint.counters(peer.id()).is_ok_and(is_complete) {
-            let _traced = endpoint.traced(&Op::Flush, pe, true, Effect::Read);
-            if !messages && self.poll_alone(peer, (target, Until::Completed)) {
-                endpoint.complete(pe);
-                return Ok(());
-            }
-            // Before the operations that peers may wait for are forgotten.
-            self.notify_stranded_peers(endpoint);
             // Others were awaited since it was begun: the lane may have failed meanwhile.
             if self.flush_target(peer)?.is_none() {
                 return Ok(());
             }
+            let _traced = endpoint.traced(&Op::Flush, pe, true, Effect::Read);
             if messages {
                 // Puts may be in flight from memory that the caller is about to reuse.
                 let replied = self.await_replies(pe);

@@ -130,32 +130,31 @@ impl Worker {
         len: usize,
     ) -> Option<(MrKey, usize)> {
         let own = (self.engine.own_base().addr().get(), self.engine.own_len());
-        let is_private = offset_in(own, memory, len).is_none()
-            && self.engine.gpu.is_none()
-            && self.engine.registered.is_empty();
-        if is_private {
+        if let Some(offset) = offset_in(own, memory, len) {
+            let known = endpoint.host.local_key(offset);
+            let on_gpu = false;
+            return known.map(|(key, rest)| (MrKey { key, on_gpu }, rest));
+        }
+        if self.engine.gpu.is_none() && self.engine.registered.is_empty() {
             return None;
         }
-        self.known_key_of(endpoint, memory, len)
+        self.key_off_heap(endpoint, memory, len)
     }
 
-    /// The same, where the bytes are not seen to be private at once.
-    fn known_key_of(
+    /// The key of this PE's GPU heap or registered memory, as [`key_of`](Self::key_of) gives it.
+    fn key_off_heap(
         &self,
         endpoint: &Endpoint,
         memory: *const u8,
         len: usize,
     ) -> Option<(MrKey, usize)> {
-        let own = (self.engine.own_base().addr().get(), self.engine.own_len());
-        let of_heap = |on_gpu| move |(key, rest)| (MrKey { key, on_gpu }, rest);
-        if let Some(offset) = offset_in(own, memory, len) {
-            return endpoint.host.local_key(offset).map(of_heap(false));
-        }
         if let Some((base, limit)) = &self.engine.gpu
             && let Some(offset) =
                 offset_in((base.load(Ordering::Relaxed).addr(), *limit), memory, len)
         {
-            return endpoint.gpu.local_key(offset).map(of_heap(true));
+            let known = endpoint.gpu.local_key(offset);
+            let on_gpu = true;
+            return known.map(|(key, rest)| (MrKey { key, on_gpu }, rest));
         }
         let keyed = self.engine.registered.key(endpoint.index, memory, len)?;
         Some((keyed, usize::MAX))

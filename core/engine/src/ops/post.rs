@@ -64,7 +64,7 @@ impl Worker {
         self.fail_or_complete(peer, reached)
     }
 
-    /// The same, where the lane did not accept the operation at once.
+    /// [`post`](Self::post) of an operation that the lane did not accept at once.
     ///
     /// # Safety
     ///
@@ -212,22 +212,16 @@ impl Worker {
         self.await_count(peer, target, Until::Completed)
     }
 
-    /// Polls one lane alone, for a short time. Gives whether `target` operations to a PE have come so far.
-    pub(crate) fn poll_alone(&self, peer: LanePeer<'_>, wanted: (u64, Until)) -> bool {
-        let rounds = self.lane_polls();
-        if rounds == 0 {
-            return false;
-        }
-        let outcome = peer.endpoint.poll_until(peer.id(), wanted, rounds);
-        self.note_failed_poll(outcome);
-        outcome == PollOutcome::Reached
-    }
-
     /// Waits until `target` operations to a PE have come so far.
     fn await_count(&self, peer: LanePeer<'_>, target: u64, until: Until) -> Result<()> {
         let LanePeer { endpoint, pe } = peer;
-        if self.poll_alone(peer, (target, until)) {
-            return Ok(());
+        let rounds = self.lane_polls();
+        if rounds > 0 {
+            let outcome = endpoint.poll_until(peer.id(), (target, until), rounds);
+            if outcome == PollOutcome::Reached {
+                return Ok(());
+            }
+            self.note_failed_poll(outcome);
         }
         let describe = || {
             (

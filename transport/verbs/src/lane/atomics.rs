@@ -75,9 +75,9 @@ impl WqeBuilder<'_> {
         number.is_some_and(|number| self.requester.send_queue.contains(number))
     }
 
-    /// The requests that hold the read or the write of a word behind the writes before it; an error if nothing can, or if it
-    /// `is_fenced` for another reason and nothing can be.
-    fn word_hold(&self, is_write: bool, is_fenced: bool) -> Result<Hold, Blocked> {
+    /// The requests that hold the read or the write of a word behind the writes before it; `is_fenced` if it waits for
+    /// something else, too. [`Blocked::Unfenced`] if this side's NIC cannot hold it back.
+    fn hold_of_word(&self, is_write: bool, is_fenced: bool) -> Result<Hold, Blocked> {
         let (order, in_flight) = (
             self.requester.order,
             self.requester.send_queue.outstanding() > 0,
@@ -101,7 +101,7 @@ impl WqeBuilder<'_> {
     }
 
     fn read_word(&mut self, remote: RemoteAddress, fetch: Option<&Local>) -> Result<(), Blocked> {
-        let hold = self.word_hold(false, false)?;
+        let hold = self.hold_of_word(false, false)?;
         let (local, work) = self.old_value(fetch)?;
         self.hold(hold, remote);
         let read = Operation::Read(remote.addr, remote.strict_rkey);
@@ -114,7 +114,7 @@ impl WqeBuilder<'_> {
         // A write may be performed before a read or atomic that was sent before it.
         let is_fenced = self.is_outstanding(self.requester.last_read)
             || self.is_outstanding(self.requester.last_atomic);
-        let hold = self.word_hold(true, is_fenced)?;
+        let hold = self.hold_of_word(true, is_fenced)?;
         self.requester.gpu_written |= remote.on_gpu;
         let (local, block) = self.word(value)?;
         self.hold(hold, remote);
@@ -127,7 +127,7 @@ impl WqeBuilder<'_> {
         Ok(())
     }
 
-    /// An atomic proper. The target holds it behind the writes before it by itself.
+    /// An atomic that the target's NIC performs, after the writes before it.
     #[inline(always)]
     fn modify_word(
         &mut self,
@@ -135,7 +135,7 @@ impl WqeBuilder<'_> {
         operation: Operation,
         fetch: Option<&Local>,
     ) -> Result<(), Blocked> {
-        // It may be performed before a read that was sent before it.
+        // The atomic may pass a read that was sent before it.
         let is_fenced = self.is_outstanding(self.requester.last_read);
         if is_fenced && !self.has_fences {
             return Err(Blocked::Unfenced);

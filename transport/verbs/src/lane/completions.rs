@@ -92,11 +92,7 @@ impl VerbsLane {
     fn take_held(&mut self) -> usize {
         let held = std::mem::take(&mut self.held);
         for (rail, completion) in &held {
-            let id = RequestId::from_u64(completion.id());
-            match completion.succeeded() {
-                true => self.completed(*rail, id),
-                false => self.failed_completion(id, completion),
-            }
+            self.take_one(*rail, completion);
         }
         held.len()
     }
@@ -106,13 +102,22 @@ impl VerbsLane {
     fn take(&mut self, rail: u8, count: usize) {
         for at in 0..count {
             let completion = &self.completions[at];
-            let id = RequestId::from_u64(completion.id());
             if completion.succeeded() {
+                let id = RequestId::from_u64(completion.id());
                 self.completed(rail, id);
             } else {
                 let completion = *completion;
-                self.failed_completion(id, &completion);
+                self.take_one(rail, &completion);
             }
+        }
+    }
+
+    #[cold]
+    fn take_one(&mut self, rail: u8, completion: &Completion) {
+        let id = RequestId::from_u64(completion.id());
+        match completion.succeeded() {
+            true => self.completed(rail, id),
+            false => self.failed_completion(id, completion),
         }
     }
 

@@ -12,11 +12,12 @@ use super::nics::Flushed;
 use super::requester::{Making, NicPair, Predecessor, Requester};
 use super::send_queue::{Deliver, WorkRequest};
 use super::stripes::{BulkQueue, Repeat, Stripes};
+use super::wqe_builder::Blocked;
 use crate::completion_error::CompletionError;
 use crate::limits::NAME;
 use crate::port_state::bad_peer_data;
 use crate::rails::Rails;
-use crate::remote_region::{BoxedError, Imported, Regions};
+use crate::remote_region::{Imported, Regions};
 use crate::wire::{EndpointReplies, EndpointReply, Endpoints};
 
 /// The first NICs of both sides.
@@ -217,12 +218,12 @@ impl Connection {
         Operation::Write(addr, rkey)
     }
 
-    /// The error of a post where there is no connection; none while one is being made again.
+    /// The reason why nothing is posted where there is no connection. One that is being made again has no room.
     #[cold]
-    pub(super) fn refusal_unless_kept(&self, pe: Pe) -> Option<BoxedError> {
+    pub(super) fn not_posted(&self, pe: Pe) -> Blocked {
         match (&self.state, &self.kept) {
-            (ConnectionState::Unused | ConnectionState::Created(_), Some(_)) => None,
-            _ => Some(Box::new(self.refusal(pe))),
+            (ConnectionState::Unused | ConnectionState::Created(_), Some(_)) => Blocked::Full,
+            _ => Blocked::Refused(Box::new(self.refusal(pe))),
         }
     }
 
