@@ -110,7 +110,7 @@ impl LaneState {
     }
 
     /// Drives the lane until `target` operations towards a PE have come so far, for some rounds at most.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_until(
         &mut self,
         pe: Pe,

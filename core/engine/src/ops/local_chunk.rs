@@ -96,7 +96,7 @@ impl Worker {
     }
 
     /// The local side of a transfer that goes as one operation without the bounce buffer, if it can.
-    #[inline]
+    #[inline(always)]
     pub fn local_whole(
         &self,
         endpoint: &Endpoint,
@@ -112,7 +112,7 @@ impl Worker {
     }
 
     /// The key of all the bytes, and how many bytes it covers from their start.
-    #[inline]
+    #[inline(always)]
     fn find_key(&self, endpoint: &Endpoint, buffer: LocalBuffer) -> Option<(MrKey, usize)> {
         match buffer.keyed {
             Some(keyed) => Some((keyed, usize::MAX)),
@@ -122,7 +122,7 @@ impl Worker {
 
     /// The key of this PE's heap, GPU heap or registered memory, if all the bytes lie in it; and how many bytes it
     /// covers from their start.
-    #[inline]
+    #[inline(always)]
     pub fn key_of(
         &self,
         endpoint: &Endpoint,
