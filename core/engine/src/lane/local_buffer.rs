@@ -3,6 +3,7 @@
 use oxshmem_transport::{Limits, Local};
 use std::fmt;
 
+use crate::lane::in_flight::Until;
 use crate::memory::bounce_pool::Bounce;
 use crate::memory::registrations::MrKey;
 
@@ -89,9 +90,14 @@ impl LocalChunk<'_> {
         }
     }
 
-    /// Whether a put's source may be reused once it is posted: the lane copies it inline. It copies nothing that
-    /// lies on a GPU.
-    pub(crate) fn is_inline(&self, limits: Limits) -> bool {
-        self.local.len as u64 <= limits.inline && !self.on_gpu
+    /// How far a put must have come before its source may be reused. A lane copies short ones inline, but nothing that lies
+    /// on a GPU.
+    #[inline]
+    pub(crate) fn until_reusable(&self, limits: Limits) -> Until {
+        if self.local.len as u64 <= limits.inline && !self.on_gpu {
+            Until::Posted
+        } else {
+            Until::Reusable
+        }
     }
 }

@@ -91,11 +91,7 @@ impl Worker {
         let (to, rest) = remote.locate(endpoint, 0);
         let whole = self.local_whole(endpoint, source, limits);
         if let Some(chunk) = whole.filter(|_| (1..=rest).contains(&len)) {
-            let until = if chunk.is_inline(limits) {
-                Until::Posted
-            } else {
-                Until::Reusable
-            };
+            let until = chunk.until_reusable(limits);
             self.state.lanes.note_gpu_update(endpoint, remote);
             let effect = Effect::Write(endpoint.put_update(remote.kind, len));
             let from = chunk.local;
@@ -129,7 +125,7 @@ impl Worker {
             };
             let update = endpoint.put_update(remote.kind, chunk.local.len);
             done += chunk.local.len;
-            let reads = reading || !chunk.is_inline(limits);
+            let reads = reading || chunk.until_reusable(limits) == Until::Reusable;
             let until = if reads && (chunk.bounce.is_some() || done == len) {
                 // All chunks before it are reusable with it.
                 Until::Reusable
@@ -276,11 +272,7 @@ impl Worker {
                 op: signal.op,
                 value: signal.value,
             };
-            let until = if from.is_inline(caps.put) {
-                Until::Posted
-            } else {
-                Until::Reusable
-            };
+            let until = from.until_reusable(caps.put);
             self.state.lanes.note_gpu_update(endpoint, remote);
             self.state.lanes.note_gpu_update(endpoint, word);
             let mut updates = endpoint.put_update(remote.kind, source.len);

@@ -43,7 +43,7 @@ impl Worker {
         let (target, outcome) = match tried {
             Ok(Some(posted)) => posted,
             // SAFETY: as above.
-            Ok(None) => return unsafe { self.post_when_free(peer, op, until, effect) },
+            Ok(None) => unsafe { self.post_when_free(peer, op, wanted)? },
             Err(error) => {
                 // A lane with a failure needs progress.
                 self.state.lanes.set_busy();
@@ -53,9 +53,7 @@ impl Worker {
         if updates || outcome != PollOutcome::Reached || until == Until::Posted {
             self.state.lanes.set_busy();
         }
-        if !matches!(effect, Effect::Read) {
-            self.note_effect(peer, effect);
-        }
+        self.note_effect(peer, effect);
         if outcome == PollOutcome::Reached {
             return Ok(());
         }
@@ -64,7 +62,8 @@ impl Worker {
         self.fail_or_complete(peer, reached)
     }
 
-    /// [`post`](Self::post) of an operation that the lane did not accept at once.
+    /// Posts an operation that the lane did not accept at once. Gives the same as [`Endpoint::post_and_poll`], without the
+    /// polls.
     ///
     /// # Safety
     ///
@@ -74,9 +73,8 @@ impl Worker {
         &self,
         peer: LanePeer<'_>,
         op: Op,
-        until: Until,
-        effect: Effect,
-    ) -> Result<()> {
+        (until, updates): (Until, bool),
+    ) -> Result<(u64, PollOutcome)> {
         let LanePeer { endpoint, pe } = peer;
         if endpoint.needs_connection(pe) {
             self.connect(peer)?;
@@ -99,16 +97,14 @@ impl Worker {
         });
         // An operation that was not accepted touches nothing; callers post one at a time.
         posted.and_then(|inner| inner)?;
-        self.note_effect(peer, effect);
         if until == Until::Posted {
-            return Ok(());
+            return Ok((target, PollOutcome::Reached));
         }
         // A read completes by its data, without such a request.
-        if !effect.updates().is_empty() {
+        if updates {
             endpoint.request_completion(peer.id());
         }
-        let reached = self.await_count(peer, target, until);
-        self.fail_or_complete(peer, reached)
+        Ok((target, PollOutcome::Pending))
     }
 
     /// Posts a nonblocking operation of `len` bytes, which a later quiet completes; a small one together with
@@ -244,14 +240,13 @@ impl Worker {
     /// Notes the work that an operation leaves for a later fence or quiet.
     #[inline]
     pub fn note_effect(&self, peer: LanePeer<'_>, effect: Effect) {
+        if matches!(effect, Effect::Read) {
+            return;
+        }
         let updates = effect.updates();
-        let ordered = match effect {
-            Effect::Read => return,
-            Effect::Write(_) => updates,
-            // Only the ordered model's fence orders nonblocking operations (M18).
-            Effect::WriteNbi(_) | Effect::FetchNbi(_) if self.ordered => updates,
-            Effect::WriteNbi(_) | Effect::FetchNbi(_) => OpSet::NONE,
-        };
+        // Only the ordered model's fence orders nonblocking operations (M18).
+        let is_ordered = self.ordered || matches!(effect, Effect::Write(_));
+        let ordered = if is_ordered { updates } else { OpSet::NONE };
         let issued = Issued {
             updates,
             ordered,
