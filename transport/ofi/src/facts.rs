@@ -135,8 +135,9 @@ impl Facts {
     }
 
     /// Whether data that arrive move only inside calls. EFA's provider says that it needs none and does, by fi_efa(7).
+    /// Providers over sockets that could start a thread for it are asked for none.
     pub(crate) fn moves_in_calls(&self) -> bool {
-        self.manual_progress || self.core_provider() == "efa"
+        self.manual_progress || self.uses_sockets() || self.core_provider() == "efa"
     }
 
     /// Whether its address is reached from its own host only.
@@ -268,5 +269,13 @@ pub(crate) mod tests {
         assert!(facts.uses_sockets() && !facts.is_placed_by_nic());
         assert_eq!(facts.address, Some(IpAddr::from([192, 0, 2, 2])));
         assert!(facts.manual_progress);
+    }
+
+    #[test]
+    fn one_provider_over_tcp_ends_sends_of_every_length_and_moves_data_in_calls() {
+        let net = of_dump(include_str!("../tests/fixtures/net-1.17.txt"));
+        assert!(net.ends_long_sends() && net.moves_in_calls());
+        let layered = of_dump(include_str!("../tests/fixtures/tcp-rxm-1.17.txt"));
+        assert!(!layered.ends_long_sends() && layered.moves_in_calls());
     }
 }

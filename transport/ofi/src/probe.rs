@@ -21,8 +21,8 @@ pub(crate) struct Candidate {
 }
 
 /// The providers that are tried where none is named, best first. Those over verbs are not among them: the transport
-/// `verbs` uses such NICs itself.
-const PROVIDERS: &[&str] = &["cxi", "efa", "opx", "psm2", "tcp"];
+/// `verbs` uses such NICs itself. `net` is libfabric's provider of TCP without a layer above it, before it was called `tcp`.
+const PROVIDERS: &[&str] = &["cxi", "efa", "opx", "psm2", "net", "tcp"];
 
 /// Where Linux lists the NICs of Slingshot.
 const SLINGSHOT: &[&str] = &["/sys/class/cxi", "/sys/class/cxi_user"];

@@ -43,6 +43,11 @@ fn tcp_passes_the_conformance_suite() {
     let _report = passes("tcp", Puts::Auto, Atomics::Auto);
 }
 
+#[test]
+fn net_passes_the_conformance_suite() {
+    let _report = passes("net", Puts::Auto, Atomics::Auto);
+}
+
 /// `OFI_PROVIDER` names it.
 #[test]
 #[ignore = "any provider of this machine that reaches lo"]

@@ -24,8 +24,11 @@ const OUTSTANDING: usize = 16;
 /// The PE of the other process, and one of this process that lives on.
 const OTHER: Pe = Pe(1);
 const THIRD: Pe = Pe(2);
-/// The environment variable with PE 0's address, of the other process.
+/// The environment variables with PE 0's address and the provider, of the other process.
 const ADDRESS: &str = "OFI_TESTS_ADDRESS";
+const PROVIDER: &str = "OFI_TESTS_PROVIDER";
+/// Those of libfabric 1.17 over TCP: without a layer above, and with one.
+const PROVIDERS: [&str; 2] = ["net", "tcp"];
 const DEADLINE: Duration = Duration::from_secs(60);
 /// For connections: a PE that was reached counts as gone after three times as long, if nothing was under way to it when it
 /// died.
@@ -35,9 +38,9 @@ fn host() -> HostId {
     HostId("one".into())
 }
 
-fn open(me: Pe) -> Arc<dyn Domain> {
+fn open(me: Pe, provider: &str) -> Arc<dyn Domain> {
     let ofi = Ofi::with(Settings {
-        providers: Some(vec!["tcp".into()]),
+        providers: Some(vec![provider.into()]),
         interfaces: Some(vec![Interface::Name("lo".into())]),
         connect_timeout: CONNECTS,
         ..Settings::default()
@@ -84,7 +87,7 @@ fn from_hex(text: &str) -> Vec<u8> {
 #[test]
 #[ignore = "the other process of the tests here"]
 fn other_process() {
-    let domain = open(OTHER);
+    let domain = open(OTHER, &std::env::var(PROVIDER).unwrap());
     let (region, _) = register(&*domain);
     let address = from_hex(&std::env::var(ADDRESS).unwrap());
     let _learnt = domain.reach(&peer(Pe(0), address), MemoryKind::Host);
@@ -106,13 +109,14 @@ struct Job3 {
 }
 
 impl Job3 {
-    fn start() -> Job3 {
-        let (domain, third) = (open(Pe(0)), open(THIRD));
+    fn start(provider: &str) -> Job3 {
+        let (domain, third) = (open(Pe(0), provider), open(THIRD, provider));
         let (own, memory) = register(&*domain);
         let (of_third, _) = register(&*third);
         let mut other = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "other_process", "--ignored", "--nocapture"])
             .env(ADDRESS, to_hex(&domain.address()))
+            .env(PROVIDER, provider)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -198,6 +202,13 @@ impl Drop for Job3 {
     }
 }
 
+/// Each provider, with puts and with gets.
+fn ways() -> impl Iterator<Item = (&'static str, bool)> {
+    PROVIDERS
+        .into_iter()
+        .flat_map(|provider| [false, true].map(|gets| (provider, gets)))
+}
+
 fn until(mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
@@ -208,8 +219,8 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn a_pe_that_dies_during_long_transfers_ends_no_connection_but_its_own() {
-    for gets in [false, true] {
-        let job = Job3::start();
+    for (provider, gets) in ways() {
+        let job = Job3::start(provider);
         let mut lane = job.domain.lane().unwrap();
         job.reaches_the_third(&mut *lane, LEN);
         job.begin(&mut *lane, gets);
@@ -238,8 +249,8 @@ fn a_pe_that_dies_during_long_transfers_ends_no_connection_but_its_own() {
 
 #[test]
 fn a_dropped_lane_gives_up_a_pe_that_does_not_move_and_holds_up_nobody() {
-    for gets in [false, true] {
-        let job = Job3::start();
+    for (provider, gets) in ways() {
+        let job = Job3::start(provider);
         let (mut lane, mut new) = (job.domain.lane().unwrap(), job.domain.lane().unwrap());
         // Connected, and then stopped.
         job.begin(&mut *lane, gets);

@@ -161,6 +161,15 @@ fn search(library: &'static Library, provider: &str, wanted: Wanted) -> Result<V
             let facts = unsafe { facts(entry, wanted.delivers) };
             // SAFETY: the duplicate and its parts are owned here. Operations say by themselves when they are complete.
             unsafe { (*(*raw.as_ptr()).tx_attr).op_flags = 0 };
+            if facts.uses_sockets() {
+                // No thread of its own: whoever waits moves the data.
+                // SAFETY: as above.
+                unsafe {
+                    let domain = (*raw.as_ptr()).domain_attr;
+                    (*domain).data_progress = sys::fi_progress::FI_PROGRESS_MANUAL;
+                    (*domain).control_progress = sys::fi_progress::FI_PROGRESS_MANUAL;
+                }
+            }
             found.push(Info {
                 library,
                 raw,
