@@ -49,7 +49,7 @@ pub(crate) fn candidates(settings: &Settings, has_gpu: bool) -> Result<Vec<Candi
     let library = Library::get()?;
     let named: Vec<&str> = match &settings.providers {
         Some(named) => named.iter().map(String::as_str).collect(),
-        None => PROVIDERS.to_vec(),
+        None => defaults(settings.atomics),
     };
     let mut search = Search::default();
     for provider in &named {
@@ -77,6 +77,12 @@ pub(crate) fn candidates(settings: &Settings, has_gpu: bool) -> Result<Vec<Candi
     }
     prefer_families(&mut search.found);
     Ok(search.found)
+}
+
+/// The providers to try. `net` of 1.17 says that it has atomics, and performs none.
+fn defaults(atomics: Atomics) -> Vec<&'static str> {
+    let wants = |name: &&str| atomics != Atomics::Provider || *name != "net";
+    PROVIDERS.iter().copied().filter(wants).collect()
 }
 
 /// Whether this machine has a NIC that is used through libfabric alone. Without one, libfabric is not even opened.
@@ -335,6 +341,17 @@ mod tests {
             ..at([192, 0, 2, 2])
         };
         assert!(!is_allowed(&other, &tcp()));
+    }
+
+    #[test]
+    fn net_comes_before_tcp_unless_atomics_of_the_provider_are_wanted() {
+        let place = |list: &[&str], name| list.iter().position(|one| *one == name);
+        for atomics in [Atomics::Auto, Atomics::Messages] {
+            let list = defaults(atomics);
+            assert!(place(&list, "net").unwrap() < place(&list, "tcp").unwrap());
+        }
+        let list = defaults(Atomics::Provider);
+        assert!(place(&list, "net").is_none() && place(&list, "tcp").is_some());
     }
 
     #[test]
