@@ -239,7 +239,7 @@ impl TeamState {
         let transfer = Transfer::new(worker.in_call("leave"), "leave");
         for AbortWord { slot, word, to } in self.abort_words(epoch) {
             // A member that cannot be signaled goes on waiting, or gets the error of a lost PE.
-            let _ = transfer.signal(slot, word, to);
+            let _ = transfer.announce(slot, word, to);
         }
         // Members without a signal do not wait for this PE. To check all members' parkers would map a page
         // of each, and the page tables above it.
@@ -562,7 +562,7 @@ impl<'t> CollectiveCall<'t> {
             for AbortWord { slot, word, to } in team.abort_words(epoch) {
                 // The lane to the member has failed, but maybe not the member's lane to this PE. The message
                 // over the bootstrap makes this PE a lost one to the member.
-                if !by_words || transfer.signal(slot, word, to).is_err() {
+                if !by_words || transfer.announce(slot, word, to).is_err() {
                     let _ = worker.send(to, &Message::Disconnect);
                 }
             }

@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
+use oxshmem_engine::lane::endpoint::Endpoint;
 use oxshmem_engine::lane::local_buffer::LocalBuffer;
+use oxshmem_engine::lane::remote::RemoteTarget;
 use oxshmem_engine::memory::mapped::HostMemory;
 use oxshmem_engine::memory::simulated::HostSpan;
 use oxshmem_engine::ops::access_path::AccessPath;
@@ -119,9 +121,31 @@ impl<'c> Transfer<'c> {
         }
     }
 
-    /// Writes a sync word of PE `to`, after all stores made before.
+    /// Writes a sync word of PE `to`, after all stores made before. The PE tells of its arrival by what it does in the same or a later call.
     #[inline]
     pub(crate) fn signal(self, slot: Elements<u64>, word: u64, to: usize) -> Result<()> {
+        self.put_word(slot, word, to, |worker, via, target| {
+            worker.lane_sync_word(via, target, word)
+        })
+    }
+
+    /// Writes a sync word of PE `to` that nobody answers, after all stores made before.
+    pub(crate) fn announce(self, slot: Elements<u64>, word: u64, to: usize) -> Result<()> {
+        self.put_word(slot, word, to, |worker, via, target| {
+            let word = word.to_ne_bytes();
+            // SAFETY: `word` outlives the call.
+            unsafe { worker.lane_put(via, target, LocalBuffer::read(&word)) }
+        })
+    }
+
+    #[inline]
+    fn put_word(
+        self,
+        slot: Elements<u64>,
+        word: u64,
+        to: usize,
+        by_lane: impl FnOnce(&Worker, &Endpoint, RemoteTarget) -> oxshmem_engine::error::Result<()>,
+    ) -> Result<()> {
         let Transfer { worker, call } = self;
         if let Some(span) = worker.peers.span(slot, to) {
             span.store_word(Width::W64, word, FenceSite::Arrive);
@@ -133,11 +157,7 @@ impl<'c> Transfer<'c> {
                 span.store_word(Width::W64, word, FenceSite::Arrive);
                 Ok(())
             }
-            AccessPath::Lane(via, target) => {
-                let word = word.to_ne_bytes();
-                // SAFETY: `word` outlives the call.
-                unsafe { Ok(worker.lane_put(via, target, LocalBuffer::read(&word))?) }
-            }
+            AccessPath::Lane(via, target) => Ok(by_lane(worker, via, target)?),
             AccessPath::Staged(_) => Err(Error::GpuMemory {
                 call,
                 offset: slot.offset(),

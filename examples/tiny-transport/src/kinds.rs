@@ -44,6 +44,7 @@ pub(crate) static PLAIN: Kind = Kind {
         message: 0,
         passive_target: true,
         moves_in_calls: false,
+        acknowledges: true,
     },
     guarantees: Guarantees {
         put_put: true,
@@ -81,6 +82,7 @@ pub(crate) static NICS: Kind = Kind {
         message: 64,
         passive_target: true,
         moves_in_calls: false,
+        acknowledges: true,
     },
     guarantees: Guarantees {
         put_put: true,

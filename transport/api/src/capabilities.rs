@@ -128,4 +128,7 @@ pub struct Capabilities {
     /// Whether data that arrive here move only inside calls. They do so late if only the transport's own thread makes
     /// such: a caller that waits [drives](crate::Lane::progress) its lane although nothing of its own is in flight.
     pub moves_in_calls: bool,
+    /// Whether operations are counted as completed soon after they are, by [progress](crate::Lane::progress) alone: no flush and no
+    /// [request](crate::Lane::request_completion) hurries that. The suite, which makes no requests, waits for completions so.
+    pub acknowledges: bool,
 }

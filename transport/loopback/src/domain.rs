@@ -40,6 +40,7 @@ static CAPABILITIES: Capabilities = Capabilities {
     message: 0,
     passive_target: true,
     moves_in_calls: false,
+    acknowledges: true,
 };
 
 /// All hold on every CPU, because a lane performs each operation in `post` and puts the fences

@@ -90,6 +90,7 @@ impl NvlinkDomain {
                 message: 0,
                 passive_target: true,
                 moves_in_calls: false,
+                acknowledges: true,
             },
             numbers: RegionNumbers::default(),
             heaps: Mutex::default(),

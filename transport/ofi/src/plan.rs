@@ -272,6 +272,7 @@ pub(crate) fn capabilities(
         message: MESSAGE as u32,
         passive_target: true,
         moves_in_calls: facts.moves_in_calls(),
+        acknowledges: true,
     }
 }
 

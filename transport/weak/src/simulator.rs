@@ -106,6 +106,7 @@ impl Simulator {
             message: 0,
             passive_target: true,
             moves_in_calls: false,
+            acknowledges: true,
         };
         Simulator {
             machine,

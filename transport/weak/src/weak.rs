@@ -54,6 +54,8 @@ pub struct Settings {
     pub fenced: Fenced,
     /// These atomics, as far as the wrapped transport has them.
     pub atomics: AtomicTable,
+    /// Whether it says that operations are counted as completed without a flush or a request.
+    pub acknowledges: bool,
     /// Once it has taken this many operations towards a PE, that one is lost.
     pub lose: Option<(Pe, u64)>,
 }
@@ -125,6 +127,7 @@ impl Settings {
             signals_wait: true,
             fenced: Fenced::All,
             atomics: AtomicTable::uniform(AtomicLevel::Cpu),
+            acknowledges: true,
             lose: None,
         }
     }

@@ -119,6 +119,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         wire_up,
         passive_target,
         moves_in_calls,
+        acknowledges,
         pins,
         batch,
         message,
@@ -153,6 +154,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         ),
         row("target need not call", yes(*passive_target)),
         row("waits move data", yes(*moves_in_calls)),
+        row("completes by itself", yes(*acknowledges)),
         row(
             "registering",
             if *pins {

@@ -25,7 +25,7 @@ pub fn barrier(
         mine
     } else {
         // Quiet first, whatever `mine` is: arriving means that all is complete.
-        let quieted = worker.in_call(info.name).quiet_slow(None, true);
+        let quieted = worker.in_call(info.name).quiet_before_arrival();
         mine.and(quieted.map_err(Error::from))
     };
     area.begin(worker, &area.all, info, None).arrive(mine)

@@ -455,6 +455,35 @@ impl Endpoint {
         self.in_flight.borrow().to_peer(pe).copied()
     }
 
+    /// Whether nothing but words of collective calls is in flight to a PE.
+    pub(crate) fn has_only_sync_words(&self, pe: usize) -> bool {
+        self.in_flight.borrow().has_only_sync_words(pe)
+    }
+
+    /// The operations in flight to a PE are such words.
+    pub(crate) fn mark_sync_words(&self, pe: usize) {
+        self.in_flight.borrow_mut().mark_sync_words(pe);
+    }
+
+    /// Whether a barrier may leave the operations in flight to a PE as they are: words of collective calls that complete by
+    /// themselves, and of whose failure nothing is known.
+    pub(crate) fn stays_in_flight(&self, pe: usize) -> bool {
+        // In the order of puts, so that no word passes a later one for the same place.
+        let in_order = self.guarantees(pe, MemoryKind::Host).put_put;
+        if !self.caps.acknowledges || !in_order || !self.has_only_sync_words(pe) {
+            return false;
+        }
+        let Ok(counters) = self.counters(Pe(pe as u32)) else {
+            return false;
+        };
+        let placed = self.completion_is_placement(pe, self.updates(pe));
+        if placed && counters.completed == counters.posted {
+            self.complete(pe);
+            return true;
+        }
+        self.failure_towards(pe).is_none()
+    }
+
     /// All updates in flight to a PE.
     pub(crate) fn updates(&self, pe: usize) -> OpSet {
         self.to_peer(pe).unwrap_or_default().updates

@@ -74,6 +74,8 @@ pub(crate) struct PeerInFlight {
     pub fenced: bool,
     /// Some of them bring data here.
     pub fetches: bool,
+    /// All of them are words of collective calls, whose arrival the words of their receivers will tell.
+    pub only_sync_words: bool,
     /// Messages among them were cancelled: no reply can arrive any more.
     pub messages_cancelled: bool,
 }
@@ -111,8 +113,21 @@ impl InFlight {
                 self.peers.insert(pe);
             }
             peer.fetches |= fetches;
+            peer.only_sync_words = false;
             peer.updates.add(updates);
             peer.ordered.add(ordered);
+        }
+    }
+
+    /// Whether nothing but words of collective calls is in flight to a PE.
+    pub(crate) fn has_only_sync_words(&self, pe: usize) -> bool {
+        self.to_peer(pe).is_none_or(|peer| peer.only_sync_words)
+    }
+
+    /// The operations in flight to a PE are such words.
+    pub(crate) fn mark_sync_words(&mut self, pe: usize) {
+        if let Some(peer) = self.to_peer_mut(pe) {
+            peer.only_sync_words = true;
         }
     }
 

@@ -56,30 +56,44 @@ impl Worker {
 
     /// Quiet for lanes, towards `only` or all.
     pub fn quiet_lanes(&self, only: Option<&[usize]>) -> Result<()> {
+        let towards = Towards::of(only);
+        self.quiet_due(&towards, |peer| towards.has(peer.pe))
+    }
+
+    /// Quiet for lanes before this PE arrives at a barrier: all but the words of earlier collective calls, where these complete
+    /// by themselves.
+    pub(crate) fn quiet_lanes_before_arrival(&self) -> Result<()> {
+        self.quiet_due(&Towards::of(None), |peer| {
+            !peer.endpoint.stays_in_flight(peer.pe)
+        })
+    }
+
+    /// Quiet for lanes, of what is in flight to the PEs that are `due`, which are among `towards`.
+    fn quiet_due<'w>(
+        &'w self,
+        towards: &Towards<'_>,
+        due: impl Fn(LanePeer<'w>) -> bool,
+    ) -> Result<()> {
         self.forget_lost();
         let lanes = &self.state.lanes;
-        let towards = Towards::of(only);
         let mut first = None;
         if self.inserts(FenceSite::QuietLane) {
-            self.flush_all(
-                |peer| towards.has(peer.pe),
-                |peer, error| {
-                    peer.endpoint.failure_was_reported(peer.pe);
-                    first.get_or_insert(error);
-                },
-            );
+            self.flush_all(due, |peer, error| {
+                peer.endpoint.failure_was_reported(peer.pe);
+                first.get_or_insert(error);
+            });
         } else {
-            self.complete_without_flushes(&towards)?;
+            self.complete_without_flushes(towards)?;
         }
         let mut first = first.map_or(Ok(()), Err);
         for endpoint in &lanes.endpoints {
-            while let Some(pe) = endpoint.cancelled_fetch(&towards) {
+            while let Some(pe) = endpoint.cancelled_fetch(towards) {
                 endpoint.failure_was_reported(pe);
                 first = first.and(Err(self.fetch_failure(LanePeer { endpoint, pe })));
             }
         }
         if self.ordered && self.inserts(FenceSite::QuietGpu) {
-            let flushed = self.flush_gpus(&towards);
+            let flushed = self.flush_gpus(towards);
             first = first.and(flushed);
         }
         if lanes.gpu_gets_in_flight.get() {

@@ -75,6 +75,29 @@ impl Worker {
         self.lending(peer, put)
     }
 
+    /// Puts the word of a collective call, of whose arrival a later word of its receiver tells. So a
+    /// [barrier](Self::quiet_before_arrival) need not await it.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the lane, or of the connection with the PE.
+    pub fn lane_sync_word(
+        &self,
+        endpoint: &Endpoint,
+        remote: RemoteTarget,
+        word: u64,
+    ) -> Result<()> {
+        let pe = remote.pe;
+        let only_sync_words = endpoint.has_only_sync_words(pe);
+        let word = word.to_ne_bytes();
+        // SAFETY: `word` outlives the call.
+        unsafe { self.lane_put(endpoint, remote, LocalBuffer::read(&word))? };
+        if only_sync_words {
+            endpoint.mark_sync_words(pe);
+        }
+        Ok(())
+    }
+
     /// [`lane_put`](Self::lane_put), if it does not panic.
     ///
     /// # Safety

@@ -113,13 +113,28 @@ impl Worker {
     /// The first failure of a lane, or loss of a PE, that operations in flight needed.
     #[cold]
     pub fn quiet_slow(&self, only: Option<&[usize]>, stored: bool) -> Result<()> {
+        self.quiet_with(stored, || self.quiet_lanes(only))
+    }
+
+    /// A quiet before this PE arrives at a barrier, if a lane has an operation in flight. The words of earlier collective calls
+    /// may stay in flight: no PE leaves this barrier before their receivers have got them, and their completion says nothing more.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`quiet_slow`](Self::quiet_slow).
+    #[cold]
+    pub fn quiet_before_arrival(&self) -> Result<()> {
+        self.quiet_with(true, || self.quiet_lanes_before_arrival())
+    }
+
+    fn quiet_with(&self, stored: bool, lanes: impl FnOnce() -> Result<()>) -> Result<()> {
         let _traced = self.traced_order("quiet");
         self.yield_point();
         match &self.engine.simulation {
             Some(simulation) if stored => simulation.fence(FenceSite::QuietStores),
             _ => self.simulated_fence(),
         }
-        self.quiet_lanes(only)
+        lanes()
     }
 
     /// A quiet for the operations towards these PEs alone.

@@ -96,6 +96,7 @@ unsafe impl Transport for StandIn {
                 },
                 passive_target: true,
                 moves_in_calls: false,
+                acknowledges: true,
                 pins: false,
                 batch: 1,
                 message: 0,

@@ -86,6 +86,7 @@ pub(super) fn capabilities(rails: &Rails, gpu: bool) -> Capabilities {
         message: MESSAGE as u32,
         passive_target: true,
         moves_in_calls: false,
+        acknowledges: false,
     }
 }
 

@@ -98,6 +98,7 @@ impl WeakDomain {
             message: 0,
             passive_target: of.passive_target,
             moves_in_calls: false,
+            acknowledges: settings.acknowledges,
         };
         WeakDomain {
             settings,

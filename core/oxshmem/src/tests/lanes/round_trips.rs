@@ -246,6 +246,58 @@ fn m19_the_next_quiet_tells_that_a_put_has_failed_after_its_source_was_read() {
     });
 }
 
+/// The words of the calls before a barrier stay in flight in it, as their receivers' words tell of their arrival. A quiet
+/// awaits them.
+#[test]
+fn m19_a_barrier_awaits_its_puts_and_no_words_of_calls_before_it() {
+    type Step = fn(&World) -> Result<()>;
+    let arrive: Step = |world| Ok(world.worker.quiet_before_arrival()?);
+    let quiet: Step = |world| world.quiet();
+    for acknowledges in [true, false] {
+        for (step, awaits) in [(arrive, !acknowledges), (quiet, true)] {
+            let guarantees = Guarantees {
+                put_put: true,
+                ..completed(Completion::Placed)
+            };
+            let settings = Settings {
+                guarantees,
+                depth: None,
+                acknowledges,
+                ..Settings::worst(7)
+            };
+            let weak = Weak::over(Arc::new(Loopback::new()), settings);
+            let builder = World::builder().transports(vec![Arc::new(weak)]);
+            let builder = builder.active_sets().timeout(LIMIT).heap_limit(1 << 20);
+            together_on(builder, 2, |world| {
+                let x = world.alloc_zeroed::<u64>(1)?;
+                world.quiet()?;
+                world.worker.engine.bootstrap.barrier()?;
+                let now = clocked(world, false);
+                let at = || now.load(Ordering::SeqCst);
+                let other = 1 - world.my_pe();
+                let posted = at();
+                world.sync_all()?;
+                let begun = at();
+                step(world)?;
+                match awaits {
+                    true => assert!(at() - posted >= ROUND_TRIP, "{acknowledges}"),
+                    false => assert_eq!(at(), begun, "{acknowledges}"),
+                }
+                // A put is awaited by both, and the words with it.
+                world.p(x, 7, other)?;
+                let begun = at();
+                step(world)?;
+                assert!(at() - begun >= ROUND_TRIP, "{acknowledges}");
+                world.barrier_all()?;
+                let mut came = [0];
+                world.read(&mut came, x)?;
+                assert_eq!(came, [7]);
+                Ok(())
+            });
+        }
+    }
+}
+
 /// One connection fails when its flush is posted, another while all flushes are under way. Each failure is reported, and
 /// nothing of the other PEs is lost.
 #[test]
