@@ -22,9 +22,9 @@ pub(crate) struct Driver {
 /// Bytes of its stack; the provider runs on it.
 const STACK: usize = 512 << 10;
 /// The longest sleep while nothing waits to be sent, in case a wake is lost.
-const LONG: i32 = 200;
-/// The longest sleep while the provider has no room for something, in ms.
-const SHORT: i32 = 1;
+const LONG: Duration = Duration::from_millis(200);
+/// The longest sleep while the provider has no room for something.
+const SHORT: Duration = Duration::from_millis(1);
 /// The pause between two looks whether lanes still drive the provider themselves: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LAST_PAUSE: Duration = Duration::from_millis(1);
@@ -99,7 +99,7 @@ fn run(shared: &Shared, stop: &AtomicBool) {
         let Some(endpoint) = &state.endpoint else {
             // It has failed: nothing more moves.
             drop(state);
-            sleep(shared, None, LONG);
+            shared.await_descriptor(None, LONG);
             continue;
         };
         let longest = if state.has_more() { SHORT } else { LONG };
@@ -108,7 +108,7 @@ fn run(shared: &Shared, stop: &AtomicBool) {
             Some(fd) if sleeps == Some(true) => {
                 shared.asleep.store(true, Ordering::Release);
                 drop(state);
-                sleep(shared, Some(fd), longest);
+                shared.await_descriptor(Some(fd), longest);
                 shared.asleep.store(false, Ordering::Release);
             }
             Some(_) => {
@@ -122,20 +122,4 @@ fn run(shared: &Shared, stop: &AtomicBool) {
             }
         }
     }
-}
-
-/// Sleeps until a descriptor is readable, or the thread is woken, at most `timeout` ms.
-fn sleep(shared: &Shared, fd: Option<i32>, timeout: i32) {
-    let poll = |fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // One that is negative is ignored.
-    let mut fds = [poll(shared.wake_descriptor()), poll(fd.unwrap_or(-1))];
-    // SAFETY: two entries; a descriptor that was closed meanwhile is an event.
-    unsafe { libc::poll(fds.as_mut_ptr(), 2, timeout) };
-    let mut count = [0_u8; 8];
-    // SAFETY: an open descriptor that does not block, and 8 bytes.
-    let _ = unsafe { libc::read(shared.wake_descriptor(), count.as_mut_ptr().cast(), 8) };
 }

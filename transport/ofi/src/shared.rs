@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     /// Whether the thread sleeps until its descriptor is readable.
     pub asleep: AtomicBool,
     wake: OwnedFd,
+    /// Wakes the lanes that sleep.
+    wake_lanes: OwnedFd,
 }
 
 /// The wait for an operation in place that was cancelled, until its PE is given up.
@@ -36,23 +38,14 @@ const NAP: Duration = Duration::from_micros(50);
 
 impl Shared {
     pub(crate) fn new(state: State) -> Result<Shared> {
-        // SAFETY: no precondition.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(Error::Os {
-                transport: NAME,
-                call: "eventfd".into(),
-                source: std::io::Error::last_os_error(),
-            });
-        }
         Ok(Shared {
             state: Mutex::new(state),
             arrived: Condvar::new(),
             attended: AtomicU64::new(0),
             sleepers: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
-            // SAFETY: a new descriptor, which nobody else has.
-            wake: unsafe { OwnedFd::from_raw_fd(fd) },
+            wake: waker()?,
+            wake_lanes: waker()?,
         })
     }
 
@@ -76,6 +69,10 @@ impl Shared {
         state.pump();
         if state.has_more() && self.asleep.load(Ordering::Acquire) {
             self.wake();
+        }
+        let asleep = self.sleepers.load(Ordering::Relaxed) > 0;
+        if asleep && !state.listed.is_empty() && !std::mem::replace(&mut state.woke_lanes, true) {
+            wake(&self.wake_lanes);
         }
         if !state.mailbox.is_empty() {
             self.arrived.notify_all();
@@ -106,18 +103,9 @@ impl Shared {
             _ => return Sleep::Unsupported,
         };
         self.sleepers.fetch_add(1, Ordering::Relaxed);
+        state.woke_lanes = false;
         drop(state);
-        let mut fds = [libc::pollfd {
-            fd: descriptor,
-            events: libc::POLLIN,
-            revents: 0,
-        }];
-        let time = libc::timespec {
-            tv_sec: longest.as_secs() as libc::time_t,
-            tv_nsec: longest.subsec_nanos().into(),
-        };
-        // SAFETY: one entry, and a time, during the call; a descriptor that was closed meanwhile is an event.
-        let ready = unsafe { libc::ppoll(fds.as_mut_ptr(), 1, &raw const time, std::ptr::null()) };
+        let ready = await_descriptors(&self.wake_lanes, Some(descriptor), longest);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         self.attended.fetch_add(1, Ordering::Relaxed);
         match ready {
@@ -126,16 +114,14 @@ impl Shared {
         }
     }
 
-    /// Wakes the thread.
-    pub(crate) fn wake(&self) {
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: an open descriptor, and 8 bytes. A counter that is full wakes as well.
-        let _ = unsafe { libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    /// Sleeps until a descriptor is readable or this is [woken](Self::wake), at most so long: for the thread.
+    pub(crate) fn await_descriptor(&self, descriptor: Option<RawFd>, longest: Duration) {
+        await_descriptors(&self.wake, descriptor, longest);
     }
 
-    /// The descriptor that becomes readable by [`wake`](Self::wake).
-    pub(crate) fn wake_descriptor(&self) -> RawFd {
-        self.wake.as_raw_fd()
+    /// Wakes the thread.
+    pub(crate) fn wake(&self) {
+        wake(&self.wake);
     }
 
     /// Ends the inbox's sleep.
@@ -201,4 +187,51 @@ impl Shared {
         }
         state
     }
+}
+
+/// A descriptor by which a sleeper is woken.
+fn waker() -> Result<OwnedFd> {
+    // SAFETY: no precondition.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if fd < 0 {
+        return Err(Error::Os {
+            transport: NAME,
+            call: "eventfd".into(),
+            source: std::io::Error::last_os_error(),
+        });
+    }
+    // SAFETY: a new descriptor, which nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Wakes who sleeps on such a descriptor.
+fn wake(waker: &OwnedFd) {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: an open descriptor, and 8 bytes. A counter that is full wakes as well.
+    let _ = unsafe { libc::write(waker.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// Sleeps until a descriptor is readable or the sleeper is woken, at most so long. Gives the number of descriptors with an event.
+fn await_descriptors(waker: &OwnedFd, descriptor: Option<RawFd>, longest: Duration) -> i32 {
+    let poll = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // One that is negative is ignored.
+    let mut fds = [poll(descriptor.unwrap_or(-1)), poll(waker.as_raw_fd())];
+    let time = libc::timespec {
+        tv_sec: longest.as_secs() as libc::time_t,
+        tv_nsec: longest.subsec_nanos().into(),
+    };
+    let len = fds.len() as libc::nfds_t;
+    // SAFETY: the entries, and a time, during the call; a descriptor that was closed meanwhile is an event.
+    let ready = unsafe { libc::ppoll(fds.as_mut_ptr(), len, &raw const time, std::ptr::null()) };
+    let [_, woken] = fds;
+    if woken.revents != 0 {
+        let mut count = [0_u8; 8];
+        // SAFETY: an open descriptor that does not block, and 8 bytes.
+        let _ = unsafe { libc::read(woken.fd, count.as_mut_ptr().cast(), count.len()) };
+    }
+    ready
 }

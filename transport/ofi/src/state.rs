@@ -99,6 +99,8 @@ pub(crate) struct State {
     pub next_lane: u64,
     /// Streams that have something to send: a lane, and a PE.
     pub listed: VecDeque<(u64, u32)>,
+    /// Whether the lanes that sleep were woken since one of them began to.
+    pub woke_lanes: bool,
     /// The number of this round of sending: a PE that is full in a round is not tried again in it.
     pub round: u64,
     /// PEs to which acknowledgements or replies are owed.
@@ -146,6 +148,7 @@ impl State {
             lanes: BTreeMap::new(),
             next_lane: 1,
             listed: VecDeque::new(),
+            woke_lanes: false,
             round: 1,
             due: VecDeque::new(),
             unpaid: 0,

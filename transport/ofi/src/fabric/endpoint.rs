@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -458,8 +458,7 @@ impl Endpoint {
 
     /// Takes the ends of operations, at most as many as fit in one call, and drives the provider.
     pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        // SAFETY: zero is a value of every field.
-        let mut entries: [sys::fi_cq_msg_entry; BATCH] = unsafe { std::mem::zeroed() };
+        let mut entries = [const { MaybeUninit::<sys::fi_cq_msg_entry>::uninit() }; BATCH];
         // SAFETY: the queue is open, and has entries of this format.
         let count = unsafe {
             let read = (*(*self.cq).ops).read;
@@ -476,6 +475,8 @@ impl Endpoint {
             return Err(self.domain.library().failed("fi_cq_read", count));
         };
         for entry in entries.iter().take(count) {
+            // SAFETY: the provider has written so many entries.
+            let entry = unsafe { entry.assume_init_ref() };
             self.end(entry.op_context, entry.len, None, events);
         }
         Ok(())
