@@ -37,6 +37,9 @@ pub struct Programs {
     /// The folder that holds the built `oxshmem`, `peer` and `sockets`.
     #[arg(long, value_name = "FOLDER", default_value = "target/release")]
     bin: PathBuf,
+    /// The rows over TCP within one host, over its loopback interface.
+    #[arg(long)]
+    loopback: bool,
 }
 
 /// The sides that are measured.
@@ -85,7 +88,7 @@ impl Programs {
         }
     }
 
-    /// One side between the hosts a and b, which `benches/tcp` has made. All by ssh or by `on-host`, and over TCP alone.
+    /// One side between hosts that `benches/tcp` has made. All by ssh or by `on-host`, and over TCP alone.
     fn over_tcp(&self, side: Side) -> anyhow::Result<Vec<(String, f64)>> {
         let told = |command: &mut Command| {
             let (text, _) = output(command)?;
@@ -95,19 +98,35 @@ impl Programs {
                 .collect();
             figures(&lines).with_context(|| format!("{command:?}"))
         };
+        let ends = match self.loopback {
+            true => tcp::LOOPBACK,
+            false => tcp::TWO_HOSTS,
+        };
         match side {
             Side::Oxshmem => {
                 let peer = self.bin.join("peer");
-                let mut launcher = tcp::on("a", &self.bin.join("oxshmem"));
-                launcher.args(["run", "--hosts", "a:1,b:1"]);
+                let mut launcher = tcp::on(ends.near, &self.bin.join("oxshmem"));
+                launcher.arg("run");
+                match self.loopback {
+                    true => launcher
+                        .args(["-n", "2"])
+                        .env("OXSHMEM_TRANSPORT", "ofi")
+                        .env("OXSHMEM_OFI_INTERFACE", ends.device),
+                    false => launcher.args(["--hosts", "a:1,b:1"]),
+                };
                 told(launcher.arg(peer).arg(Mode::Tcp.argument()))
             }
             Side::Oshmem => {
-                let mut launcher = tcp::on("a", &self.oshrun);
+                let mut launcher = tcp::on(ends.near, &self.oshrun);
+                let device = format!("UCX_NET_DEVICES={}", ends.device);
+                let hosts = match self.loopback {
+                    true => "localhost:2",
+                    false => "a,b",
+                };
                 launcher
                     .args(["--mca", "btl", "^openib", "--allow-run-as-root"])
-                    .args(["--host", "a,b", "--oversubscribe", "--bind-to", "none"])
-                    .args(["-x", "UCX_TLS=tcp,self", "-x", "UCX_NET_DEVICES=eth0"])
+                    .args(["--host", hosts, "--oversubscribe", "--bind-to", "none"])
+                    .args(["-x", "UCX_TLS=tcp,self", "-x", &device])
                     .args([
                         "-x",
                         "UCX_LOG_LEVEL=error",
@@ -117,9 +136,9 @@ impl Programs {
                     .args(["-n", "2"]);
                 told(launcher.arg(&self.peers_c).arg(Mode::Tcp.argument()))
             }
-            Side::Ucx => ucx::over_tcp(),
-            Side::Libfabric => tcp::pair(&self.libfabric, 18601, told),
-            Side::Sockets => tcp::pair(&self.bin.join("sockets"), 18602, told),
+            Side::Ucx => ucx::over_tcp(&ends),
+            Side::Libfabric => tcp::pair(&ends, &self.libfabric, 18601, told),
+            Side::Sockets => tcp::pair(&ends, &self.bin.join("sockets"), 18602, told),
             Side::Nvshmem => bail!("NVSHMEM has no rows over TCP"),
         }
     }
@@ -278,6 +297,7 @@ mod tests {
             libfabric: "libfabric-peer".into(),
             capi: "capi".into(),
             bin: "bin".into(),
+            loopback: false,
         }
     }
 

@@ -7,6 +7,32 @@ use anyhow::Context;
 
 use crate::command::DEADLINE;
 
+/// The two ends of a connection.
+pub struct Ends {
+    /// The host that measures, and the one that serves.
+    pub near: &'static str,
+    pub far: &'static str,
+    /// The address of the latter.
+    pub address: &'static str,
+    /// The interface that joins them.
+    pub device: &'static str,
+}
+
+/// Two hosts with a veth pair between them.
+pub const TWO_HOSTS: Ends = Ends {
+    near: "a",
+    far: "b",
+    address: "b",
+    device: "eth0",
+};
+/// One host, by its loopback interface.
+pub const LOOPBACK: Ends = Ends {
+    near: "a",
+    far: "a",
+    address: "127.0.0.1",
+    device: "lo",
+};
+
 /// A program on one host, which ends by the deadline.
 pub fn on(host: &str, program: &Path) -> Command {
     let mut command = Command::new("on-host");
@@ -43,9 +69,10 @@ impl Drop for Server {
     }
 }
 
-/// The rows of a program of two ends, `PROGRAM serve PORT` on host b and `PROGRAM b PORT` on host a, each on a processor of its
-/// own. The second waits for the first.
+/// The rows of a program of two ends, `PROGRAM serve PORT` on the far host and `PROGRAM ADDRESS PORT` on the near one, each on a
+/// processor of its own. The second waits for the first.
 pub fn pair(
+    ends: &Ends,
     program: &Path,
     port: u16,
     rows: impl FnOnce(&mut Command) -> anyhow::Result<Vec<(String, f64)>>,
@@ -56,6 +83,6 @@ pub fn pair(
         command.args([word, &port.to_string()]);
         command
     };
-    let _server = Server::start(end("b", "1", "serve"))?;
-    rows(&mut end("a", "0", "b"))
+    let _server = Server::start(end(ends.far, "1", "serve"))?;
+    rows(&mut end(ends.near, "0", ends.address))
 }

@@ -86,7 +86,7 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
         .collect()
 }
 
-/// The rows between the hosts a and b over TCP, whose operations take a thousand times as long.
+/// The rows between two ends over TCP, whose operations take a thousand times as long.
 fn tcp_tests() -> Vec<Test> {
     let test = |row: String, test, size, least| Test {
         row,
@@ -109,8 +109,8 @@ fn tcp_tests() -> Vec<Test> {
     all
 }
 
-/// Measures every row between the hosts a and b over TCP.
-pub fn over_tcp() -> anyhow::Result<Vec<(String, f64)>> {
+/// Measures every row between two ends over TCP.
+pub fn over_tcp(ends: &tcp::Ends) -> anyhow::Result<Vec<(String, f64)>> {
     let tests = tcp_tests();
     let batch = Batch::of(&tests, TCP_ROW_NS)?;
     let perftest = |host: &str, cpu: usize| {
@@ -123,12 +123,12 @@ pub fn over_tcp() -> anyhow::Result<Vec<(String, f64)>> {
         );
         command
             .env("UCX_TLS", "tcp,self")
-            .env("UCX_NET_DEVICES", "eth0");
+            .env("UCX_NET_DEVICES", ends.device);
         command
     };
-    let mut server = tcp::Server::start(perftest("b", 1))?;
-    let mut measure = perftest("a", 0);
-    measure.args(["-v", "-f", "b"]);
+    let mut server = tcp::Server::start(perftest(ends.far, 1))?;
+    let mut measure = perftest(ends.near, 0);
+    measure.args(["-v", "-f", ends.address]);
     let text = once_it_listens(&mut measure, || server.has_ended())?;
     let rows = tests.into_iter().map(|test| test.row);
     rows.map(|row| figure(&text, &row).map(|ns| (row, ns)))
