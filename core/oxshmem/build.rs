@@ -30,7 +30,7 @@ fn main() {
         }
     }
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-env=OXSHMEM_BUILD={digest:016x}");
+    println!("cargo::rustc-env=BUILD_DIGEST={digest:016x}");
 }
 
 /// The Rust sources under a folder, without those of tests and programs beside the library.

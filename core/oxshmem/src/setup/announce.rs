@@ -90,7 +90,7 @@ pub(super) fn announce(
 const BUILD: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (build ",
-    env!("OXSHMEM_BUILD"),
+    env!("BUILD_DIGEST"),
     ")"
 );
 
