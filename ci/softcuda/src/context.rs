@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::call::{Out, Outcome};
 use crate::code::Code;
 use crate::driver::{driver, fresh, running};
+use crate::race::{self, Clock};
 use crate::stream::{Kind, Stream};
 use crate::sync::{lock, write};
 
@@ -26,6 +27,8 @@ pub(crate) struct Context {
     /// gaps.
     pub(crate) streams: Mutex<Vec<Arc<Stream>>>,
     legacy: OnceLock<Arc<Stream>>,
+    /// The work of streams that are gone, for the race detector.
+    retired: Mutex<Arc<Clock>>,
 }
 
 impl Context {
@@ -39,7 +42,24 @@ impl Context {
             peers: Mutex::default(),
             streams: Mutex::default(),
             legacy: OnceLock::new(),
+            retired: Mutex::default(),
         })
+    }
+
+    /// Forgets the streams that are destroyed and have done all their work.
+    pub(crate) fn drop_spent_streams(&self, streams: &mut Vec<Arc<Stream>>) {
+        streams.retain(|stream| {
+            let spent = stream.is_spent();
+            if spent {
+                race::join(&mut lock(&self.retired), &stream.strand.clock());
+            }
+            !spent
+        });
+    }
+
+    /// The work of streams that are gone.
+    pub(crate) fn retired(&self) -> Arc<Clock> {
+        Arc::clone(&lock(&self.retired))
     }
 
     /// False once the context is destroyed: waits for its work then end.
@@ -92,8 +112,9 @@ impl Context {
             .map(|s| (s.clone(), s.given()))
             .collect();
         for (stream, ticket) in given {
-            stream.wait_done(ticket);
+            stream.host_waits(ticket);
         }
+        race::host_waited(&self.retired());
         self.check()
     }
 

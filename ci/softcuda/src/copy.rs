@@ -9,6 +9,7 @@ use crate::code::Code;
 use crate::context::{Context, by_handle, current};
 use crate::driver::{driver, running};
 use crate::memory::{Found, Place, Want};
+use crate::race;
 use crate::stream::{Stream, stream};
 use crate::sync::read;
 
@@ -127,6 +128,21 @@ fn run(copy: &Copy, context: &Context) -> Outcome {
         .find(copy.from, rows.extent(rows.from_pitch)?, want(false))
         .map_err(gone)?;
     for row in 0..rows.height {
+        let ends = [
+            (&to, copy.to + row * rows.to_pitch, true),
+            (&from, copy.from + row * rows.from_pitch, false),
+        ];
+        for (found, at, writes) in ends {
+            // The program's own accesses to its own memory are not seen, so nothing there is compared.
+            if found.place != Place::Pageable {
+                let place = race::Place {
+                    at: at as usize,
+                    len: rows.width as usize,
+                    pc: race::COPY,
+                };
+                race::piece_accesses(place, writes, found.place != Place::Device);
+            }
+        }
         // SAFETY: the memory is held for reading, so both ranges stay mapped; pageable ones are
         // vouched for by the caller of the driver until the copy is done.
         unsafe {

@@ -123,6 +123,10 @@ fn start() -> Outcome {
     let contexts = Contexts::new(devices.len());
     // SAFETY: the handler only stores to an atomic, which is fine in a forked child.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child_handler())) };
+    crate::race::know_words_of_host(|at| {
+        let driver = DRIVER.get();
+        driver.is_some_and(|driver| crate::sync::read(&driver.memory).is_page_locked(at as u64))
+    });
     let _ = DRIVER.set(Driver {
         config,
         devices,

@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::{driver, fresh};
 use crate::graph::{Forked, Membership, refuse_unsafe};
+use crate::race::{self, Clock};
 use crate::stream::stream;
 use crate::sync::{doze, lock};
 
@@ -23,16 +24,23 @@ const EXTERNAL: u32 = 1;
 pub(crate) struct Mark {
     reached: Mutex<Option<Instant>>,
     changed: Condvar,
+    /// All that came before it, for the race detector.
+    before: Mutex<Arc<Clock>>,
 }
 
 impl Mark {
     fn reach(&self) {
+        *lock(&self.before) = race::piece_clock();
         *lock(&self.reached) = Some(Instant::now());
         self.changed.notify_all();
     }
 
     fn when(&self) -> Option<Instant> {
         *lock(&self.reached)
+    }
+
+    fn before(&self) -> Arc<Clock> {
+        Arc::clone(&lock(&self.before))
     }
 
     /// Waits until a stream reaches the mark, or never will.
@@ -177,7 +185,11 @@ driver_calls! {
     fn cuEventQuery(handle: u64) {
         match event(handle)?.mark()? {
             Some(mark) if mark.when().is_none() => Err(Code::NOT_READY),
-            _ => Ok(()),
+            Some(mark) => {
+                race::host_waited(&mark.before());
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 
@@ -186,6 +198,7 @@ driver_calls! {
         let event = event(handle)?;
         if let Some(mark) = event.mark()? {
             mark.wait(&event.context, &event.context);
+            race::host_waited(&mark.before());
         }
         event.context.check()
     }
@@ -211,6 +224,7 @@ driver_calls! {
         let recorded_in = event.context.clone();
         stream.give(Arc::new(move |waiting_in| {
             mark.wait(&recorded_in, waiting_in);
+            race::piece_waited(&mark.before());
             Ok(())
         }))?;
         Ok(())

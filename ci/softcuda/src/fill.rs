@@ -8,6 +8,7 @@ use crate::context::{Context, current};
 use crate::copy::Rows;
 use crate::driver::{driver, running};
 use crate::memory::{Found, Memory, Place, Want};
+use crate::race;
 use crate::stream::stream;
 use crate::sync::read;
 
@@ -65,6 +66,15 @@ impl Fill {
             .find(&memory, context)
             .map_err(|_| Code::ILLEGAL_ADDRESS)?;
         for row in 0..self.rows.height {
+            let at = self.at + row * self.rows.to_pitch;
+            if found.place != Place::Pageable {
+                let place = race::Place {
+                    at: at as usize,
+                    len: self.rows.width as usize,
+                    pc: race::FILL,
+                };
+                race::piece_accesses(place, true, found.place != Place::Device);
+            }
             // SAFETY: the memory is held for reading, so the range, found just now, stays mapped;
             // the address is aligned to the value, as checked when the call was made.
             unsafe {

@@ -13,6 +13,7 @@ use crate::call::{Out, Outcome};
 use crate::code::Code;
 use crate::context::Context;
 use crate::driver::{driver, fresh};
+use crate::race;
 use crate::stream::{Stream, Work, stream};
 use crate::sync::lock;
 
@@ -216,7 +217,8 @@ pub(crate) struct Graph {
 pub(crate) struct Executable {
     work: Vec<Work>,
     /// Serialises launches, on whatever streams.
-    running: Mutex<()>,
+    /// The work of the last launch, for the race detector.
+    running: Mutex<Arc<race::Clock>>,
 }
 
 fn begin(handle: u64, mode: u32) -> Outcome {
@@ -302,7 +304,7 @@ fn instantiate(out: Out<u64>, graph: u64) -> Outcome {
         .ok_or(Code::INVALID_VALUE)?;
     let executable = Executable {
         work: graph.work.clone(),
-        running: Mutex::new(()),
+        running: Mutex::default(),
     };
     let handle = fresh();
     lock(&driver.executables).insert(handle, Arc::new(executable));
@@ -399,11 +401,14 @@ driver_calls! {
         let executable =
             lock(&driver()?.executables).get(&executable).cloned().ok_or(Code::INVALID_VALUE)?;
         stream.give(Arc::new(move |context| {
-            let _one_at_a_time = lock(&executable.running);
+            let mut last = lock(&executable.running);
+            race::piece_waited(&last);
             for work in &executable.work {
                 context.check()?;
                 work(context)?;
+                race::next_piece();
             }
+            *last = race::piece_clock();
             Ok(())
         }))?;
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::code::Code;
 use crate::context::current;
 use crate::driver::IN_HOST_FUNCTION;
+use crate::race;
 use crate::stream::stream;
 
 /// The program's pointer, handed back to it.
@@ -25,9 +26,11 @@ impl Parcel {
 }
 
 fn call(function: impl FnOnce()) {
+    race::host_waited(&race::piece_clock());
     IN_HOST_FUNCTION.set(true);
     function();
     IN_HOST_FUNCTION.set(false);
+    race::piece_waited(&race::host());
 }
 
 driver_calls! {

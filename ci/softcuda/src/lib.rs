@@ -33,5 +33,6 @@ mod memop;
 mod memory;
 mod nic;
 mod proc_address;
+mod race;
 mod stream;
 mod sync;

@@ -11,6 +11,7 @@ use crate::context::{Context, current};
 use crate::driver::{driver, running};
 use crate::memory::{Memory, Place, Want};
 use crate::nic;
+use crate::race;
 use crate::stream::stream;
 use crate::sync::read;
 
@@ -109,6 +110,7 @@ impl Word {
     }
 
     fn store(self, context: &Context, value: u64) -> Outcome {
+        race::piece_releases(self.at as usize, if self.wide { 8 } else { 4 });
         let memory = read(&running()?.memory);
         let at = self
             .find(&memory, context, true)
@@ -182,6 +184,7 @@ impl Operation {
                         std::thread::sleep(NAP);
                     }
                 }
+                race::piece_acquires(word.at as usize);
                 if flushes {
                     nic::flush();
                 }

@@ -26,6 +26,7 @@ Examples:
   oxshmem cuda setup                                   once: compiler and headers
   oxshmem cuda cc -O2 vector_add.cu -o vector_add      a program of one file
   oxshmem cuda cc -rdc=true a.cu b.cu -o program       device code of several files
+  oxshmem cuda cc --check program.cu -o program        reports its races when it runs
   SOFTCUDA_DEVICES=4 oxshmem run -n 4 ./program        four PEs, four pretended GPUs
 
 The options are nvcc's: -o -c -dc -dlink -lib -shared -I -D -U -L -l -O -g -std= -x cu -rdc=true -Xcompiler

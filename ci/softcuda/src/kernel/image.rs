@@ -6,6 +6,7 @@
 //! * for each kernel `NAME`, `void NAME__packed(void **arguments)`, one thread's run, and
 //!   `uint64_t NAME__parameters[]`: the number of parameters, and the bytes of each;
 //! * `void *softcuda_calls`, which the driver sets to the table of the calls that kernels make;
+//! * `softcuda_checked`, if the code tells the [race detector](crate::race) of its accesses;
 //! * the module's variables under their own names.
 //!
 //! Each load makes a new copy of the variables, as on a device.
@@ -39,6 +40,8 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub(crate) struct Image {
     object: SharedObject,
+    /// Whether it was built for the race detector.
+    pub(crate) checked: bool,
 }
 
 /// Whether the bytes are an image, and not PTX.
@@ -71,7 +74,11 @@ impl Image {
             .ok_or_else(|| refuse("it exports no softcuda_calls".to_owned()))?;
         // SAFETY: by the agreement above, a variable that holds a pointer to the table.
         unsafe { slot.cast::<*const Calls>().write(&raw const CALLS) };
-        Ok(Image { object })
+        let checked = object.symbol("softcuda_checked").is_some();
+        if checked {
+            crate::race::activate();
+        }
+        Ok(Image { object, checked })
     }
 
     /// A kernel's code, and the bytes of each of its parameters.

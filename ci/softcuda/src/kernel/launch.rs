@@ -10,6 +10,7 @@ use crate::call::{In, Outcome};
 use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::running;
+use crate::race::{self, GridCheck};
 use crate::stream::stream;
 
 /// Marks in the `extra` list of `cuLaunchKernel`.
@@ -20,6 +21,15 @@ const COOPERATIVE: u32 = 2;
 
 /// Parameters, copied when the launch is called, each in words of its own.
 struct Arguments(Vec<Vec<u64>>);
+
+impl Drop for Arguments {
+    /// Kernels read structures from here. The next owner of that memory has nothing to do with them.
+    fn drop(&mut self) {
+        for words in &self.0 {
+            race::forget(words.as_ptr() as usize, size_of_val(words.as_slice()));
+        }
+    }
+}
 
 impl Arguments {
     /// From an array of pointers, one for each parameter.
@@ -110,6 +120,15 @@ impl Launch {
         let over = || context.check().is_err();
         let mut pointers = self.arguments.pointers();
         let threads = self.shape.block_threads();
+        let checked = self
+            .function
+            .image
+            .as_ref()
+            .is_some_and(|image| image.checked);
+        let check = match checked {
+            true => GridCheck::begin(&self.function.name, self.shape, context.ordinal as u32),
+            false => None,
+        };
         let grid = Grid {
             name: &self.function.name,
             code: self.function.code,
@@ -120,9 +139,14 @@ impl Launch {
             over: &over,
             most_resident: resident_blocks(threads) * u64::from(threads),
             seed: driver.config.seed,
+            check,
             progress: Progress::default(),
         };
-        fiber::run(&grid)
+        let result = fiber::run(&grid);
+        if let Some(check) = grid.check {
+            check.end();
+        }
+        result
     }
 }
 

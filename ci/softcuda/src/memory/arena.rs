@@ -146,6 +146,7 @@ impl Arena {
 
     /// Unmaps the bytes, for the driver and for kernels.
     pub(crate) fn hide(&self, address: u64, length: u64) -> Outcome {
+        crate::race::forget(address as usize, length as usize);
         self.map(self.bytes_of(address) as u64, length, libc::PROT_NONE, None)?;
         if self.kernels {
             self.map(address, length, libc::PROT_NONE, None)

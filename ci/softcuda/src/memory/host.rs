@@ -84,6 +84,7 @@ impl Memory {
         let range = self.host.remove(&address).ok_or(Code::INVALID_VALUE)?;
         if range.allocated {
             let length = range.length.next_multiple_of(PAGE) as usize;
+            crate::race::forget(address as usize, length);
             // SAFETY: the driver mapped it, the memory is held for writing, so no copy uses it, and
             // the user gave it back.
             unsafe { libc::munmap(address as *mut libc::c_void, length) };

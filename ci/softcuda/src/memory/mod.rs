@@ -134,6 +134,11 @@ impl Memory {
         })
     }
 
+    /// Whether an address lies in page-locked memory of the host.
+    pub(crate) fn is_page_locked(&self, address: u64) -> bool {
+        !self.arena.contains(address) && below(&self.host, address, |range| range.length).is_some()
+    }
+
     /// Finds `length` bytes at an address, all of one kind and all permitted.
     pub(crate) fn find(&self, address: u64, length: u64, want: Want<'_>) -> Outcome<Found> {
         let end = address.checked_add(length).ok_or(Code::INVALID_VALUE)?;
@@ -272,13 +277,21 @@ impl Memory {
         for address in locked {
             let _ = self.unlock_host(address);
         }
-        self.globals.retain(|_, global| global.context != context);
+        self.globals.retain(|address, global| {
+            if global.context == context {
+                crate::race::forget(*address as usize, global.length as usize);
+            }
+            global.context != context
+        });
     }
 
     /// Removes a module's variable, and frees it if it had memory of its own.
     pub(crate) fn remove_variable(&mut self, address: u64) {
-        if self.globals.remove(&address).is_none() {
-            let _ = self.free(address);
+        match self.globals.remove(&address) {
+            Some(global) => crate::race::forget(address as usize, global.length as usize),
+            None => {
+                let _ = self.free(address);
+            }
         }
     }
 

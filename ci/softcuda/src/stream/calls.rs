@@ -20,7 +20,7 @@ fn create(out: Out<u64>, flags: u32, priority: i32) -> Outcome {
     };
     let stream = Stream::start(&context, kind, priority)?;
     let mut streams = lock(&context.streams);
-    streams.retain(|other| !other.is_spent());
+    context.drop_spent_streams(&mut streams);
     streams.push(stream.clone());
     drop(streams);
     let handle = stream.handle;
@@ -46,7 +46,8 @@ driver_calls! {
             membership.invalidate();
         }
         stream.close();
-        lock(&stream.context.streams).retain(|other| !other.is_spent());
+        let context = &stream.context;
+        context.drop_spent_streams(&mut lock(&context.streams));
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::{driver, fresh};
 use crate::graph::{Capture, Membership};
+use crate::race::{self, Clock, Strand};
 use crate::sync::{doze, lock};
 
 /// A piece of work, done in the order of its stream; a graph may launch it several times.
@@ -31,6 +32,8 @@ struct Task {
     work: Work,
     /// Work of other streams that comes first.
     after: Vec<(Arc<Stream>, u64)>,
+    /// The host's clock when it gave the task.
+    given_at: Arc<Clock>,
 }
 
 #[derive(Default)]
@@ -51,6 +54,8 @@ pub(crate) struct Stream {
     priority: i32,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Its work, for the race detector.
+    pub(crate) strand: Strand,
     /// The capture that records this stream's work, if there is one.
     pub(crate) capture: Mutex<Option<Membership>>,
 }
@@ -65,6 +70,7 @@ impl Stream {
             priority: priority.clamp(-5, 0),
             queue: Mutex::default(),
             changed: Condvar::new(),
+            strand: Strand::default(),
             capture: Mutex::new(None),
         });
         let mine = stream.clone();
@@ -106,7 +112,12 @@ impl Stream {
             return Err(Code::CONTEXT_IS_DESTROYED);
         }
         queue.given += 1;
-        queue.tasks.push_back(Task { work, after });
+        let given_at = race::host();
+        queue.tasks.push_back(Task {
+            work,
+            after,
+            given_at,
+        });
         self.changed.notify_all();
         Ok(queue.given)
     }
@@ -119,8 +130,14 @@ impl Stream {
 
     /// Waits for work, and returns the context's error, if any.
     pub(crate) fn finish(&self, ticket: u64) -> Outcome {
-        self.wait_done(ticket);
+        self.host_waits(ticket);
         self.context.check()
+    }
+
+    /// Waits for work on a thread of the program.
+    pub(crate) fn host_waits(&self, ticket: u64) {
+        self.wait_done(ticket);
+        race::host_waited(&self.strand.clock());
     }
 
     /// How much has been given so far.
@@ -129,7 +146,7 @@ impl Stream {
     }
 
     /// Waits for work, or until the context is destroyed.
-    pub(crate) fn wait_done(&self, ticket: u64) {
+    fn wait_done(&self, ticket: u64) {
         let mut queue = lock(&self.queue);
         while queue.done < ticket && self.context.alive() {
             queue = doze(&self.changed, queue);
@@ -138,11 +155,16 @@ impl Stream {
 
     fn is_idle(&self) -> bool {
         let queue = lock(&self.queue);
-        queue.done == queue.given
+        let idle = queue.done == queue.given;
+        drop(queue);
+        if idle {
+            race::host_waited(&self.strand.clock());
+        }
+        idle
     }
 
     /// Whether it is destroyed and has done all its work.
-    fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         let queue = lock(&self.queue);
         queue.closed && queue.done == queue.given
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{Stream, Task};
+use crate::call::Outcome;
 use crate::sync::lock;
 
 /// Random delays before work, so that missing synchronisation shows.
@@ -33,13 +34,18 @@ impl Stream {
     pub(super) fn run(self: Arc<Self>) {
         let mut jitter = Jitter::new(self.handle);
         while let Some(task) = self.next() {
+            self.strand.follow(&task.given_at);
+            if self.is_legacy() {
+                self.strand.follow(&self.context.retired());
+            }
             for (stream, ticket) in &task.after {
                 stream.wait_done(*ticket);
+                self.strand.follow(&stream.strand.clock());
             }
             jitter.delay();
             // After an error no more work is done in the context, but all tasks complete.
             if self.context.check().is_ok()
-                && let Err(code) = (task.work)(&self.context)
+                && let Err(code) = self.work(&task)
             {
                 self.context.fail(code);
             }
@@ -48,6 +54,11 @@ impl Stream {
             lock(&self.queue).done += 1;
             self.changed.notify_all();
         }
+    }
+
+    fn work(&self, task: &Task) -> Outcome {
+        let device = self.context.ordinal;
+        self.strand.piece(device, || (task.work)(&self.context))
     }
 
     fn next(&self) -> Option<Task> {

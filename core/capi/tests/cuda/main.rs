@@ -294,3 +294,49 @@ fn m22_tokens_come_back_from_their_experts() {
         assert!(told.contains("384 tokens by 12 experts on 4 PEs"), "{told}");
     }
 }
+
+/// An example that reports its races, with one of its barriers left out, by its text and number.
+fn checked_example(name: &str, without: Option<(&str, usize)>) -> Option<PathBuf> {
+    let folder = here().join("../../examples/cuda");
+    let mut text = std::fs::read_to_string(folder.join(format!("{name}.cu"))).unwrap();
+    let mut program = format!("{name}-checked");
+    if let Some((barrier, number)) = without {
+        let (at, _) = text.match_indices(barrier).nth(number).unwrap();
+        text.insert_str(at, "// ");
+        program = format!("{program}-{number}");
+    }
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{program}.cu"));
+    std::fs::write(&source, text).unwrap();
+    let headers = format!("-I{}", folder.display());
+    build(
+        &program,
+        &["-O2", "--check", &headers, source.to_str().unwrap()],
+    )
+}
+
+#[test]
+fn g1_g2_examples_have_no_races_and_those_without_one_of_their_barriers_have() {
+    for name in ["ring", "heat2d", "moe"] {
+        let Some(program) = checked_example(name, None) else {
+            return;
+        };
+        // Where the host moves data, it orders them by kernels of its own, which are not checked.
+        for path in &PATHS[..2] {
+            let told = ends_well(2, &program, &[], path);
+            assert!(!told.contains("race:"), "{name}: {told}");
+        }
+    }
+    let barrier = "__syncthreads();";
+    for (name, without) in [
+        ("heat2d", ("grid.sync();", 0)),
+        ("moe", (barrier, 0)),
+        ("moe", (barrier, 1)),
+        ("moe", (barrier, 2)),
+    ] {
+        let program = checked_example(name, Some(without)).unwrap();
+        let told = both(&job(2, &program, &[], PATHS[0]));
+        let source = format!("{name}-checked-{}.cu:", without.1);
+        let places = told.contains("race:") && told.contains(&source);
+        assert!(places, "{name} without {without:?}: {told}");
+    }
+}

@@ -42,7 +42,8 @@ pub(crate) fn image(
         "-Wl,-z,defs",
         "-Wl,--as-needed",
     ]);
-    if !options.debug {
+    // A report of a race has files and lines.
+    if !options.debug && !options.check {
         command.arg("-Wl,--strip-debug");
     }
     command

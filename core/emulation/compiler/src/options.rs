@@ -54,6 +54,8 @@ pub(crate) struct Options {
     pub(crate) verbose: bool,
     pub(crate) level: String,
     pub(crate) debug: bool,
+    /// Whether kernels tell the race detector of their accesses (`--check`).
+    pub(crate) check: bool,
     pub(crate) standard: String,
     pub(crate) output: Option<PathBuf>,
     pub(crate) inputs: Vec<Input>,
@@ -109,6 +111,7 @@ impl Options {
                 verbose: false,
                 level: "1".to_owned(),
                 debug: false,
+                check: false,
                 standard: "c++17".to_owned(),
                 output: None,
                 inputs: Vec::new(),
@@ -311,6 +314,7 @@ impl Parser<'_> {
             "-V" | "--version" => options.version = true,
             "-v" | "--verbose" => options.verbose = true,
             "-g" | "--debug" => options.debug = true,
+            "--check" => options.check = true,
             "-w" | "--disable-warnings" => options.common.push("-w".into()),
             _ => return false,
         }

@@ -56,7 +56,7 @@ pub(crate) fn source(
         )
     };
     let host = front_end(&for_host)?;
-    let device = device_front_end(&front_end(&[])?, &device_text);
+    let device = device_front_end(&front_end(&[])?, &device_text, options.check);
     show(options, &device);
     run(Command::new(&tools.clang).args(&device))?;
     show(options, &host);
@@ -65,7 +65,7 @@ pub(crate) fn source(
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| Failure::file(path, &error));
     let host = read(&host_text)?;
     let kernels = ir::stub::kernels(&host)?;
-    let device = ir::device::passes(&read(&device_text)?, &kernels)?;
+    let device = ir::device::passes(&read(&device_text)?, &kernels, options.check)?;
     let write = |path: &Path, text: &str| {
         fs::write(path, text).map_err(|error| Failure::file(path, &error))
     };
@@ -213,7 +213,7 @@ fn front_end(
 }
 
 /// The words for the device half: the same headers and options, for the device's functions.
-fn device_front_end(host: &[OsString], out: &Path) -> Vec<OsString> {
+fn device_front_end(host: &[OsString], out: &Path, check: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut host = host.iter();
     while let Some(word) = host.next() {
@@ -240,6 +240,9 @@ fn device_front_end(host: &[OsString], out: &Path) -> Vec<OsString> {
                     ]
                     .map(OsString::from),
                 );
+                if check {
+                    words.extend(["-fsanitize=thread", "-DOXSHMEM_RACES=1"].map(OsString::from));
+                }
                 words.push(word.clone());
             }
             _ => words.push(word.clone()),
@@ -291,6 +294,16 @@ fn back_end(
         .args(["-w", "-fPIC", "-c", "-x", "ir"]);
     if device {
         command.arg("-femulated-tls");
+    }
+    if device && options.check {
+        // The calls of the compiler's race detector, which the driver's answers. Volatile accesses have names of their own.
+        command.args([
+            "-fsanitize=thread",
+            "-mllvm",
+            "-tsan-distinguish-volatile=1",
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+        ]);
     }
     run(command.arg(text).arg("-o").arg(object))
 }

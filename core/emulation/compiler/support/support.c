@@ -1,10 +1,12 @@
 // The calls that device code makes, by way of the table that the driver sets when it loads the image.
 // Part of each image.
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 struct table {
@@ -18,6 +20,12 @@ struct table {
     void (*poll)(const volatile void *word);
     void (*pause)(void);
     void (*trap)(unsigned code);
+    // Since version 2.
+    void (*access)(const volatile void *at, size_t size, unsigned kind, void *place);
+    void (*atomic)(const volatile void *at, size_t size, unsigned step, unsigned order, void *place);
+    void (*fence)(unsigned order);
+    void (*scope)(unsigned scope);
+    void (*forget)(void *at, size_t size);
 };
 
 const struct table *softcuda_calls;
@@ -83,3 +91,109 @@ FAST(__log2f, log2f)
 FAST(__log10f, log10f)
 HIDDEN float __powf(float x, float y) { return powf(x, y); }
 HIDDEN void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
+
+// The names by which a compiler that looks for races calls its run-time library. This one is the driver's.
+#define PLACE __builtin_return_address(0)
+#define ACCESS(name, size, kind)                                                                   \
+    HIDDEN void __tsan_##name##size(void *at) { softcuda_calls->access(at, size, kind, PLACE); }
+#define SIZES(name, kind)                                                                          \
+    ACCESS(name, 1, kind)                                                                          \
+    ACCESS(name, 2, kind)                                                                          \
+    ACCESS(name, 4, kind)                                                                          \
+    ACCESS(name, 8, kind)                                                                          \
+    ACCESS(name, 16, kind)
+SIZES(read, 0)
+SIZES(write, 1)
+SIZES(unaligned_read, 0)
+SIZES(unaligned_write, 1)
+SIZES(volatile_read, 2)
+SIZES(volatile_write, 3)
+SIZES(unaligned_volatile_read, 2)
+SIZES(unaligned_volatile_write, 3)
+// Part of each image; one that is checked calls it first.
+HIDDEN void __tsan_init(void) {}
+HIDDEN void __tsan_vptr_update(void **at, void *value) {
+    softcuda_calls->access(at, sizeof *at, 1, PLACE);
+    (void)value;
+}
+HIDDEN void __tsan_vptr_read(void **at) { softcuda_calls->access(at, sizeof *at, 0, PLACE); }
+HIDDEN void *__tsan_memcpy(void *to, const void *from, size_t size) {
+    if (size) {
+        softcuda_calls->access(from, size, 0, PLACE);
+        softcuda_calls->access(to, size, 1, PLACE);
+    }
+    return __builtin_memcpy(to, from, size);
+}
+HIDDEN void *__tsan_memmove(void *to, const void *from, size_t size) {
+    if (size) {
+        softcuda_calls->access(from, size, 0, PLACE);
+        softcuda_calls->access(to, size, 1, PLACE);
+    }
+    return __builtin_memmove(to, from, size);
+}
+HIDDEN void *__tsan_memset(void *to, int value, size_t size) {
+    if (size) {
+        softcuda_calls->access(to, size, 1, PLACE);
+    }
+    return __builtin_memset(to, value, size);
+}
+
+enum { LOAD, STORE, BEFORE, AFTER, LOADED };
+#define UPDATE(bits, T, name, builtin)                                                             \
+    HIDDEN T __tsan_atomic##bits##_##name(volatile T *at, T value, int order) {                    \
+        softcuda_calls->atomic(at, sizeof(T), BEFORE, order, PLACE);                               \
+        T old = builtin(at, value, __ATOMIC_SEQ_CST);                                              \
+        softcuda_calls->atomic(at, sizeof(T), AFTER, order, PLACE);                                \
+        return old;                                                                                \
+    }
+#define ATOMICS(bits, T)                                                                           \
+    HIDDEN T __tsan_atomic##bits##_load(const volatile T *at, int order) {                         \
+        softcuda_calls->atomic(at, sizeof(T), LOAD, order, PLACE);                                 \
+        T value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                           \
+        softcuda_calls->atomic(at, sizeof(T), LOADED, order, PLACE);                               \
+        return value;                                                                              \
+    }                                                                                              \
+    HIDDEN void __tsan_atomic##bits##_store(volatile T *at, T value, int order) {                  \
+        softcuda_calls->atomic(at, sizeof(T), STORE, order, PLACE);                                \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                              \
+    UPDATE(bits, T, exchange, __atomic_exchange_n)                                                 \
+    UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                                 \
+    UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                                 \
+    UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                                 \
+    UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                                   \
+    UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                                 \
+    UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)                                               \
+    HIDDEN T __tsan_atomic##bits##_compare_exchange_val(volatile T *at, T compare, T value,        \
+                                                        int order, int failed) {                   \
+        const int done = __atomic_compare_exchange_n(at, &compare, value, 0, __ATOMIC_SEQ_CST,     \
+                                                     __ATOMIC_SEQ_CST);                            \
+        /* One that fails is a load. */                                                            \
+        const int as = done ? order : failed;                                                      \
+        softcuda_calls->atomic(at, sizeof(T), done ? BEFORE : LOAD, as, PLACE);                    \
+        softcuda_calls->atomic(at, sizeof(T), done ? AFTER : LOADED, as, PLACE);                   \
+        return compare;                                                                            \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+HIDDEN void __tsan_atomic_thread_fence(int order) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    softcuda_calls->fence(order);
+}
+HIDDEN void __tsan_atomic_signal_fence(int order) { (void)order; }
+
+// An atomic operation that the compiler does not tell of: the call stands before it.
+HIDDEN void softcuda_atomic(volatile void *at, unsigned size, unsigned order) {
+    softcuda_calls->atomic(at, size, BEFORE, order, PLACE);
+    softcuda_calls->atomic(at, size, AFTER, order, PLACE);
+}
+HIDDEN void softcuda_scope(unsigned scope) { softcuda_calls->scope(scope); }
+// In place of `free`: the bytes' next owner has nothing to do with their last one.
+HIDDEN void softcuda_free(void *at) {
+    if (at) {
+        softcuda_calls->forget(at, malloc_usable_size(at));
+    }
+    free(at);
+}

@@ -3,20 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot start a program has failed
 
+mod common;
+
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::process::Command;
 
-/// The folder of the programs.
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
-}
-
-/// The folder of what is built.
-fn target() -> &'static Path {
-    Path::new(env!("CARGO_TARGET_TMPDIR"))
-}
+use common::{build, fetch_headers, run, says, sources, target};
 
 /// The variable by which a test gives its words to the compiler driver as a process, one in a line.
 const WORDS: &str = "OXSHMEM_TEST_WORDS";
@@ -44,59 +37,6 @@ fn driver() {
     };
     let words: Vec<OsString> = words.lines().map(OsString::from).collect();
     oxshmem_cuda_cc::cc(&words).unwrap_or_else(|failure| panic!("{failure}"));
-}
-
-/// Fetches CUDA's headers where the compiler is there. A test installs no compiler.
-fn fetch_headers() {
-    static FETCHED: OnceLock<()> = OnceLock::new();
-    FETCHED.get_or_init(|| {
-        if Path::new("/usr/lib/llvm-19/bin/clang").exists()
-            && let Err(failure) = oxshmem_cuda_cc::setup()
-        {
-            eprintln!("CUDA's headers: {failure}");
-        }
-    });
-}
-
-/// Builds a program. `None`: what the build needs is not on this machine.
-fn build(name: &str, words: &[&str]) -> Option<Result<PathBuf, String>> {
-    fetch_headers();
-    let out = target().join(name);
-    let mut all: Vec<OsString> = vec!["-o".into(), out.clone().into()];
-    all.extend(words.iter().map(|word| match word.ends_with(".cu") {
-        true => sources().join(word).into(),
-        false => (*word).into(),
-    }));
-    match oxshmem_cuda_cc::cc(&all) {
-        Ok(()) => Some(Ok(out)),
-        Err(failure) => {
-            let words = failure.to_string();
-            if words.contains("oxshmem cuda setup") {
-                eprintln!("SKIPPED {name}: {words}");
-                return None;
-            }
-            Some(Err(words))
-        }
-    }
-}
-
-/// Runs a program; it is ended after a minute.
-fn run(program: &Path, words: &[&str], variables: &[(&str, &str)]) -> Output {
-    Command::new("timeout")
-        .arg("60")
-        .arg(program)
-        .args(words)
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
-}
-
-fn says(out: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&out.stdout),
-        String::from_utf8_lossy(&out.stderr)
-    )
 }
 
 #[test]
@@ -220,7 +160,7 @@ fn functions_of_the_runtime_that_are_not_there_say_so() {
 
 #[test]
 fn every_row_of_what_works_names_a_program_that_is_run() {
-    let here = include_str!("programs.rs");
+    let here = concat!(include_str!("programs.rs"), include_str!("races.rs"));
     let own = include_str!("../../../capi/tests/cuda/main.rs");
     let works = rows("works");
     for row in &works {

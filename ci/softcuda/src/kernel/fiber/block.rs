@@ -8,8 +8,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 
 use super::grid::Grid;
-use super::warp::{LANES, Warp};
+use super::warp::{LANES, Met, SYNC, Warp};
 use crate::kernel::shape::Position;
+use crate::race::{self, Thread, gathered};
 
 /// The byte that fills shared memory, in which a device leaves what was there.
 const RUBBISH: u8 = 0xa5;
@@ -33,6 +34,10 @@ pub(super) struct Fiber {
     /// The result of the block's barrier.
     pub(super) result: Cell<u32>,
     pub(super) looks: Cell<Looks>,
+    /// The addresses of its stack.
+    pub(super) stack: Cell<(usize, usize)>,
+    /// Its clock, where races are looked for.
+    pub(super) clock: RefCell<Option<Thread>>,
 }
 
 /// The words that a fiber looked at of late.
@@ -120,8 +125,20 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        race::forget(self.0 as usize, self.1.size());
         // SAFETY: `new` allocated it with this layout.
         unsafe { std::alloc::dealloc(self.0, self.1) };
+    }
+}
+
+impl Drop for Block {
+    /// Kernels read their positions, and what warps exchange. The next owner of that memory has nothing to do with them.
+    fn drop(&mut self) {
+        race::forget(
+            self.fibers.as_ptr() as usize,
+            size_of_val(self.fibers.as_slice()),
+        );
+        self.warps.iter().for_each(Warp::forget);
     }
 }
 
@@ -139,6 +156,8 @@ impl Block {
             fruitless: Cell::new(false),
             result: Cell::new(0),
             looks: Cell::default(),
+            stack: Cell::default(),
+            clock: RefCell::new((grid.check.as_ref()).map(|check| check.thread(number, thread))),
         };
         let block = Box::new(Block {
             number,
@@ -192,18 +211,24 @@ impl Block {
         barrier.set += u32::from(number != 0);
         if barrier.arrived == self.live.get() {
             fiber.result.set(barrier.set);
-            self.open(&mut barrier);
+            barrier.waiting.push(fiber.thread);
+            self.open(&mut barrier, Some(fiber.thread));
             return true;
         }
         barrier.waiting.push(fiber.thread);
         false
     }
 
-    fn open(&self, barrier: &mut Barrier) {
+    /// Lets all go on but `last`, which has not given way.
+    fn open(&self, barrier: &mut Barrier, last: Option<u32>) {
         for thread in &barrier.waiting {
             self.fibers[*thread as usize].result.set(barrier.set);
         }
-        self.ready.borrow_mut().extend(barrier.waiting.drain(..));
+        // Those that are over count as having come.
+        self.order(0..self.fibers.len() as u32, &barrier.waiting);
+        let waiting = barrier.waiting.drain(..);
+        let others = waiting.filter(|thread| Some(*thread) != last);
+        self.ready.borrow_mut().extend(others);
         barrier.arrived = 0;
         barrier.set = 0;
     }
@@ -212,12 +237,53 @@ impl Block {
     pub(super) fn leave(&self, thread: u32) {
         self.live.set(self.live.get() - 1);
         self.ended.set(true);
-        let freed = self.warp(thread).leave(thread % LANES);
-        self.wake_lanes(thread, freed);
+        self.note_end(thread);
+        for met in self.warp(thread).leave(thread % LANES) {
+            self.lanes_met(thread, met);
+            self.wake_lanes(thread, met.lanes);
+        }
         let mut barrier = self.barrier.borrow_mut();
         if barrier.arrived > 0 && barrier.arrived == self.live.get() {
-            self.open(&mut barrier);
+            self.open(&mut barrier, None);
         }
+    }
+
+    /// Notes that a thread is over, where races are looked for.
+    fn note_end(&self, thread: u32) {
+        if let Some(clock) = &*self.fibers[thread as usize].clock.borrow() {
+            // SAFETY: the grid lives as long as its blocks.
+            let grid = unsafe { &*self.grid };
+            grid.check.iter().for_each(|check| check.leave(clock));
+        }
+    }
+
+    /// Orders what `before` have done before what `waiting` do from now on, where races are looked for.
+    fn order(&self, before: impl Iterator<Item = u32>, waiting: &[u32]) {
+        let clock = |thread: u32| &self.fibers[thread as usize].clock;
+        if waiting
+            .first()
+            .is_none_or(|first| clock(*first).borrow().is_none())
+        {
+            return;
+        }
+        let known: Vec<_> = before.map(|thread| clock(thread).borrow()).collect();
+        let all = gathered(known.iter().filter_map(|clock| clock.as_ref()));
+        drop(known);
+        for thread in waiting {
+            let mut clock = clock(*thread).borrow_mut();
+            clock.iter_mut().for_each(|clock| clock.pass(&all));
+        }
+    }
+
+    /// The lanes of a thread's warp have met. `__syncwarp` orders memory; shuffles and votes do not.
+    pub(super) fn lanes_met(&self, thread: u32, met: Met) {
+        if met.kind != SYNC {
+            return;
+        }
+        let first = thread / LANES * LANES;
+        let lanes = (0..LANES).filter(|lane| met.lanes & (1 << lane) != 0);
+        let threads: Vec<u32> = lanes.map(|lane| first + lane).collect();
+        self.order(threads.iter().copied(), &threads);
     }
 
     /// The block's dynamic shared memory.

@@ -8,9 +8,10 @@ use super::grid::Grid;
 use super::warp::{Arrival, Exchange, LANES};
 use crate::code::Code;
 use crate::kernel::shape::Position;
+use crate::race::{self, GridCheck, Thread};
 
 /// The version of the table; the compiler's `support.c` has the same.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Shared memory of a block, static and dynamic.
 const MOST_SHARED: usize = 227 << 10;
 
@@ -83,6 +84,11 @@ pub(crate) struct Calls {
     poll: unsafe extern "C" fn(usize),
     pause: unsafe extern "C" fn(),
     trap: unsafe extern "C" fn(u32),
+    access: unsafe extern "C" fn(usize, usize, u32, usize),
+    atomic: unsafe extern "C" fn(usize, usize, u32, u32, usize),
+    fence: unsafe extern "C" fn(u32),
+    scope: unsafe extern "C" fn(u32),
+    forget: unsafe extern "C" fn(usize, usize),
 }
 
 /// The one table.
@@ -98,6 +104,11 @@ pub(crate) static CALLS: Calls = Calls {
     poll,
     pause,
     trap,
+    access,
+    atomic,
+    fence,
+    scope,
+    forget,
 };
 
 /// The position of code that runs in no kernel.
@@ -170,7 +181,10 @@ unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
     let block = unsafe { &*fiber.block.get() };
     let (arrival, exchange) = block.warp(fiber.thread).arrive(lane, mask, kind, value);
     match arrival {
-        Arrival::Complete(others) => block.wake_lanes(fiber.thread, others),
+        Arrival::Complete(met) => {
+            block.lanes_met(fiber.thread, met);
+            block.wake_lanes(fiber.thread, met.lanes & !(1 << lane));
+        }
         Arrival::Early => fiber.give_way(false, false),
         Arrival::Mismatch => fiber.refuse(&format!(
             "lanes of the mask {mask:#010x} are in different warp operations at once"
@@ -182,10 +196,18 @@ unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
 /// The grid's barrier, for one thread of each block.
 unsafe extern "C" fn grid_barrier() {
     let Some(fiber) = current() else { return };
+    let check = fiber.grid().check.as_ref();
+    let checked = |note: fn(&GridCheck, &mut Thread)| {
+        if let (Some(check), Some(clock)) = (check, &mut *fiber.clock.borrow_mut()) {
+            note(check, clock);
+        }
+    };
+    checked(GridCheck::arrive);
     let round = fiber.grid().arrive();
     while !fiber.grid().passed(round) {
         fiber.give_way(true, true);
     }
+    checked(GridCheck::pass);
 }
 
 /// Comes before each read of a word that others may change. Now and then it gives way.
@@ -211,6 +233,64 @@ unsafe extern "C" fn trap(code: u32) {
     if let Some(fiber) = current() {
         fiber.give_up(Code(code));
     }
+}
+
+/// Calls the race detector for the fiber that runs, if it has a clock.
+fn check(note: impl FnOnce(&Fiber, &mut Thread)) {
+    if let Some(fiber) = current()
+        && let Some(clock) = &mut *fiber.clock.borrow_mut()
+    {
+        note(fiber, clock);
+    }
+}
+
+/// A plain or volatile access to memory. `kind`: 1 if it writes, and 2 more if it is volatile.
+unsafe extern "C" fn access(at: usize, len: usize, kind: u32, pc: usize) {
+    check(|fiber, clock| {
+        let (start, end) = fiber.stack.get();
+        // Nobody else knows a thread's own variables.
+        if !(start..end).contains(&at) {
+            let place = race::Place { at, len, pc };
+            race::access(clock, place, kind & 1 != 0, kind & 2 != 0);
+        }
+    });
+}
+
+/// An atomic operation: `step` is 0 for a load and 1 for a store that is about to be done, 2 for the first and 3 for the second half of
+/// one that reads and writes, and 4 for a load that was done.
+unsafe extern "C" fn atomic(at: usize, len: usize, step: u32, order: u32, pc: usize) {
+    check(|fiber, clock| {
+        let place = race::Place { at, len, pc };
+        let (start, end) = fiber.stack.get();
+        if (start..end).contains(&at) {
+            return clock.end_scope();
+        }
+        match step {
+            0 => race::before_atomic(clock, place, race::Atomic::Load, order),
+            1 => {
+                race::before_atomic(clock, place, race::Atomic::Store, order);
+                race::after_atomic(clock, at, race::Atomic::Store, order);
+            }
+            2 => race::before_atomic(clock, place, race::Atomic::ReadModifyWrite, order),
+            3 => race::after_atomic(clock, at, race::Atomic::ReadModifyWrite, order),
+            _ => race::after_atomic(clock, at, race::Atomic::Load, order),
+        }
+    });
+}
+
+/// A fence.
+unsafe extern "C" fn fence(order: u32) {
+    check(|_, clock| race::fence(clock, order));
+}
+
+/// Names the scope of the next atomic operation or fence: 0 for the block, 1 for the device, 2 for the system.
+unsafe extern "C" fn scope(number: u32) {
+    check(|_, clock| clock.name_scope(race::Scope::of(number)));
+}
+
+/// Bytes that a thread has freed.
+unsafe extern "C" fn forget(at: usize, len: usize) {
+    race::forget(at, len);
 }
 
 /// The block's barrier of a host build of kernels.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::call::Outcome;
 use crate::code::Code;
 use crate::kernel::shape::{Packed, Position, Shape};
+use crate::race::GridCheck;
 
 /// A grid in execution.
 pub(crate) struct Grid<'a> {
@@ -24,6 +25,8 @@ pub(crate) struct Grid<'a> {
     pub(crate) most_resident: u64,
     /// The seed of the order in which fibers run.
     pub(crate) seed: Option<u64>,
+    /// The check for races, if the kernel was built for it.
+    pub(crate) check: Option<GridCheck>,
     pub(crate) progress: Progress,
 }
 
@@ -92,6 +95,7 @@ impl Grid<'_> {
         let progress = &self.progress;
         let round = progress.round.load(Ordering::Acquire);
         if progress.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.shape.blocks() {
+            self.check.iter().for_each(GridCheck::open);
             progress.arrived.store(0, Ordering::Relaxed);
             progress.round.fetch_add(1, Ordering::AcqRel);
         }

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::race;
+
 /// The lanes of a warp.
 pub(super) const LANES: u32 = 32;
 
@@ -26,10 +28,20 @@ struct Meeting {
     done: Box<Exchange>,
 }
 
+/// The kind of `__syncwarp`, as the emulation's headers number it.
+pub(super) const SYNC: u32 = 1;
+
+/// A meeting that is complete: its lanes, and its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Met {
+    pub(super) lanes: u32,
+    pub(super) kind: u32,
+}
+
 /// The outcome of an arrival.
 pub(super) enum Arrival {
-    /// The last lane has come. These others go on now.
-    Complete(u32),
+    /// The last lane has come. The others go on now.
+    Complete(Met),
     /// Others are still to come.
     Early,
     /// Another lane of the same set waits in another operation.
@@ -53,6 +65,14 @@ impl Warp {
         Warp {
             alive: Cell::new(alive),
             meetings: RefCell::default(),
+        }
+    }
+
+    /// Has the race detector forget the memory from which lanes read.
+    pub(super) fn forget(&self) {
+        for meeting in self.meetings.borrow().iter() {
+            let done = std::ptr::from_ref(&*meeting.done);
+            race::forget(done as usize, size_of::<Exchange>());
         }
     }
 
@@ -90,24 +110,28 @@ impl Warp {
         meeting.arrived |= 1 << lane;
         meeting.values[lane as usize] = value;
         if meeting.complete(self.alive.get()) {
-            let others = meeting.done.lanes & !(1 << lane);
-            (Arrival::Complete(others), done)
+            let lanes = meeting.done.lanes;
+            (Arrival::Complete(Met { lanes, kind }), done)
         } else {
             (Arrival::Early, done)
         }
     }
 
-    /// Notes that a lane has ended. Returns the lanes that waited for it alone.
-    pub(super) fn leave(&self, lane: u32) -> u32 {
+    /// Notes that a lane has ended. Returns the meetings that waited for it alone.
+    pub(super) fn leave(&self, lane: u32) -> Vec<Met> {
         let alive = self.alive.get() & !(1 << lane);
         self.alive.set(alive);
-        let mut freed = 0;
-        for meeting in self.meetings.borrow_mut().iter_mut() {
-            if meeting.arrived != 0 && meeting.complete(alive) {
-                freed |= meeting.done.lanes;
+        let mut meetings = self.meetings.borrow_mut();
+        let waiting = meetings.iter_mut().filter(|meeting| meeting.arrived != 0);
+        let complete = waiting.filter_map(|meeting| {
+            let kind = meeting.kind;
+            if !meeting.complete(alive) {
+                return None;
             }
-        }
-        freed
+            let lanes = meeting.done.lanes;
+            Some(Met { lanes, kind })
+        });
+        complete.collect()
     }
 
     /// The masks at which lanes wait, with the lanes that have come.
@@ -143,7 +167,11 @@ mod tests {
         let (second, _) = warp.arrive(2, u32::MAX, 1, 12);
         assert!(matches!(second, Arrival::Early));
         let (third, _) = warp.arrive(1, u32::MAX, 1, 11);
-        assert!(matches!(third, Arrival::Complete(0b101)));
+        let all = Met {
+            lanes: 0b111,
+            kind: 1,
+        };
+        assert!(matches!(third, Arrival::Complete(met) if met == all));
         let meetings = warp.meetings.borrow();
         assert_eq!(meetings[0].done.lanes, 0b111);
         assert_eq!(meetings[0].done.values[..3], [10, 11, 12]);
@@ -153,7 +181,11 @@ mod tests {
     fn a_lane_that_ended_is_not_awaited() {
         let warp = Warp::new(2);
         assert!(matches!(warp.arrive(0, 0b11, 1, 5).0, Arrival::Early));
-        assert_eq!(warp.leave(1), 0b01);
+        let alone = Met {
+            lanes: 0b01,
+            kind: 1,
+        };
+        assert_eq!(warp.leave(1), [alone]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::block::{Block, Fiber, Stackful};
@@ -30,6 +31,8 @@ pub(crate) fn run(grid: &Grid<'_>) -> Outcome {
     let workers = match grid.seed {
         // With one worker a seed gives one order.
         Some(_) => 1,
+        // The race detector has one lock.
+        None if grid.check.is_some() => 1,
         None => cores
             .min(grid.shape.blocks())
             .min(threads / THREADS_OF_A_WORKER + 1),
@@ -244,30 +247,30 @@ fn take_place(grid: &Grid<'_>, fiber: &Fiber) {
 fn begin(grid: &Grid<'_>, block: &Block, fiber: &Fiber, in_order: bool) -> Option<Stackful> {
     let grid = std::ptr::from_ref(grid).cast::<Grid<'static>>();
     let (block, fiber) = (std::ptr::from_ref(block), std::ptr::from_ref(fiber));
-    let run = Coroutine::with_stack(
-        stack::take()?,
-        move |yielder: &corosensei::Yielder<(), ()>, ()| {
-            // SAFETY: grid and block live longer than this coroutine, which the worker drops first.
-            let (grid, block) = unsafe { (&*grid, &*block) };
-            // SAFETY: the fiber is of that block.
-            let mut fiber = unsafe { &*fiber };
-            loop {
-                fiber.yielder.set(yielder);
-                // SAFETY: the agreement with the builder of the kernel: it reads one pointer for each
-                // parameter, and through each as many bytes as the parameter has.
-                unsafe { (grid.code)(grid.arguments) };
-                block.leave(fiber.thread);
-                if !in_order || grid.stopped() {
-                    return;
-                }
-                let Some(next) = block.fresh.borrow_mut().pop() else {
-                    return;
-                };
-                fiber = &block.fibers[next as usize];
-                take_place(grid, fiber);
+    let stack = stack::take()?;
+    let addresses = stack.limit().get()..stack.base().get();
+    let run = Coroutine::with_stack(stack, move |yielder: &corosensei::Yielder<(), ()>, ()| {
+        // SAFETY: grid and block live longer than this coroutine, which the worker drops first.
+        let (grid, block) = unsafe { (&*grid, &*block) };
+        // SAFETY: the fiber is of that block.
+        let mut fiber = unsafe { &*fiber };
+        loop {
+            fiber.yielder.set(yielder);
+            fiber.stack.set((addresses.start, addresses.end));
+            // SAFETY: the agreement with the builder of the kernel: it reads one pointer for each
+            // parameter, and through each as many bytes as the parameter has.
+            unsafe { (grid.code)(grid.arguments) };
+            block.leave(fiber.thread);
+            if !in_order || grid.stopped() {
+                return;
             }
-        },
-    );
+            let Some(next) = block.fresh.borrow_mut().pop() else {
+                return;
+            };
+            fiber = &block.fibers[next as usize];
+            take_place(grid, fiber);
+        }
+    });
     Some(run)
 }
 

@@ -1,24 +1,26 @@
-// Atomic functions. Scopes are one on a CPU: each form is atomic for all that reach the word.
+// Atomic functions. Scopes are one on a CPU: each form is atomic for all that reach the word. The race detector is told of them.
 #pragma once
 
-#define OXSHMEM_FETCH(T, name, builtin)                                                            \
+#define OXSHMEM_FETCH_IN(scope, T, name, builtin)                                                  \
     static __device__ __forceinline__ T name(T* at, T value) {                                     \
+        OXSHMEM_SCOPE(scope);                                                                      \
         return builtin(at, value, __ATOMIC_RELAXED);                                               \
-    }                                                                                              \
-    static __device__ __forceinline__ T name##_block(T* at, T value) { return name(at, value); }   \
-    static __device__ __forceinline__ T name##_system(T* at, T value) { return name(at, value); }
-#define OXSHMEM_CAS(T)                                                                       \
-    static __device__ __forceinline__ T atomicCAS(T* at, T compare, T value) {                     \
+    }
+#define OXSHMEM_FETCH(T, name, builtin)                                                            \
+    OXSHMEM_FETCH_IN(OXSHMEM_DEVICE, T, name, builtin)                                             \
+    OXSHMEM_FETCH_IN(OXSHMEM_BLOCK, T, name##_block, builtin)                                      \
+    OXSHMEM_FETCH_IN(OXSHMEM_SYSTEM, T, name##_system, builtin)
+#define OXSHMEM_CAS_IN(scope, T, name)                                                             \
+    static __device__ __forceinline__ T name(T* at, T compare, T value) {                          \
+        OXSHMEM_SCOPE(scope);                                                                      \
         __atomic_compare_exchange_n(at, &compare, value, false, __ATOMIC_RELAXED,                  \
                                     __ATOMIC_RELAXED);                                             \
         return compare;                                                                            \
-    }                                                                                              \
-    static __device__ __forceinline__ T atomicCAS_block(T* at, T compare, T value) {               \
-        return atomicCAS(at, compare, value);                                                      \
-    }                                                                                              \
-    static __device__ __forceinline__ T atomicCAS_system(T* at, T compare, T value) {              \
-        return atomicCAS(at, compare, value);                                                      \
     }
+#define OXSHMEM_CAS(T)                                                                             \
+    OXSHMEM_CAS_IN(OXSHMEM_DEVICE, T, atomicCAS)                                                   \
+    OXSHMEM_CAS_IN(OXSHMEM_BLOCK, T, atomicCAS_block)                                              \
+    OXSHMEM_CAS_IN(OXSHMEM_SYSTEM, T, atomicCAS_system)
 #define OXSHMEM_INTEGER(T)                                                                         \
     OXSHMEM_FETCH(T, atomicAdd, __atomic_fetch_add)                                                \
     OXSHMEM_FETCH(T, atomicMin, __atomic_fetch_min)                                                \
@@ -40,33 +42,38 @@ OXSHMEM_FETCH(float, atomicAdd, __atomic_fetch_add)
 OXSHMEM_FETCH(double, atomicAdd, __atomic_fetch_add)
 OXSHMEM_CAS(unsigned short)
 
-static __device__ __forceinline__ float atomicExch(float* at, float value) {
-    return __builtin_bit_cast(float, atomicExch((unsigned*)at, __builtin_bit_cast(unsigned, value)));
-}
-static __device__ __forceinline__ float atomicExch_block(float* at, float value) {
-    return atomicExch(at, value);
-}
-static __device__ __forceinline__ float atomicExch_system(float* at, float value) {
-    return atomicExch(at, value);
-}
-
-#define OXSHMEM_WRAP(name, next)                                                                   \
-    static __device__ __forceinline__ unsigned name(unsigned* at, unsigned limit) {                \
-        unsigned old = __atomic_load_n(at, __ATOMIC_RELAXED);                                      \
-        while (!__atomic_compare_exchange_n(at, &old, (next), false, __ATOMIC_RELAXED,             \
-                                            __ATOMIC_RELAXED)) {                                   \
-        }                                                                                          \
-        return old;                                                                                \
-    }                                                                                              \
-    static __device__ __forceinline__ unsigned name##_block(unsigned* at, unsigned limit) {        \
-        return name(at, limit);                                                                    \
-    }                                                                                              \
-    static __device__ __forceinline__ unsigned name##_system(unsigned* at, unsigned limit) {       \
-        return name(at, limit);                                                                    \
+#define OXSHMEM_EXCHANGE(name)                                                                     \
+    static __device__ __forceinline__ float name(float* at, float value) {                         \
+        const unsigned bits = __builtin_bit_cast(unsigned, value);                                 \
+        return __builtin_bit_cast(float, name((unsigned*)at, bits));                               \
     }
+OXSHMEM_EXCHANGE(atomicExch)
+OXSHMEM_EXCHANGE(atomicExch_block)
+OXSHMEM_EXCHANGE(atomicExch_system)
+#undef OXSHMEM_EXCHANGE
+
+#define OXSHMEM_WRAP_IN(scope, name, next)                                                         \
+    static __device__ __forceinline__ unsigned name(unsigned* at, unsigned limit) {                \
+        OXSHMEM_SCOPE(scope);                                                                      \
+        unsigned old = __atomic_load_n(at, __ATOMIC_RELAXED);                                      \
+        bool done;                                                                                 \
+        do {                                                                                       \
+            OXSHMEM_SCOPE(scope);                                                                  \
+            done = __atomic_compare_exchange_n(at, &old, (next), false, __ATOMIC_RELAXED,          \
+                                               __ATOMIC_RELAXED);                                  \
+        } while (!done);                                                                           \
+        return old;                                                                                \
+    }
+#define OXSHMEM_WRAP(name, next)                                                                   \
+    OXSHMEM_WRAP_IN(OXSHMEM_DEVICE, name, next)                                                    \
+    OXSHMEM_WRAP_IN(OXSHMEM_BLOCK, name##_block, next)                                             \
+    OXSHMEM_WRAP_IN(OXSHMEM_SYSTEM, name##_system, next)
 OXSHMEM_WRAP(atomicInc, old >= limit ? 0 : old + 1)
 OXSHMEM_WRAP(atomicDec, old == 0 || old > limit ? limit : old - 1)
 #undef OXSHMEM_WRAP
+#undef OXSHMEM_WRAP_IN
 #undef OXSHMEM_INTEGER
 #undef OXSHMEM_CAS
+#undef OXSHMEM_CAS_IN
 #undef OXSHMEM_FETCH
+#undef OXSHMEM_FETCH_IN

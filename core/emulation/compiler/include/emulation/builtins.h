@@ -42,13 +42,25 @@ static __device__ __forceinline__ int __syncthreads_and(int predicate) {
     return softcuda_block_barrier(predicate == 0) == 0;
 }
 
-static __device__ __forceinline__ void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-static __device__ __forceinline__ void __threadfence_block() {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-static __device__ __forceinline__ void __threadfence_system() {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+// The race detector is told of a fence's scope.
+#ifdef OXSHMEM_RACES
+extern "C" __device__ void softcuda_scope(unsigned scope);
+#define OXSHMEM_SCOPE(scope) softcuda_scope(scope)
+#else
+#define OXSHMEM_SCOPE(scope) ((void)0)
+#endif
+#define OXSHMEM_BLOCK 0
+#define OXSHMEM_DEVICE 1
+#define OXSHMEM_SYSTEM 2
+#define OXSHMEM_FENCE(name, scope)                                                                 \
+    static __device__ __forceinline__ void name() {                                                \
+        OXSHMEM_SCOPE(scope);                                                                      \
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                   \
+    }
+OXSHMEM_FENCE(__threadfence_block, OXSHMEM_BLOCK)
+OXSHMEM_FENCE(__threadfence, OXSHMEM_DEVICE)
+OXSHMEM_FENCE(__threadfence_system, OXSHMEM_SYSTEM)
+#undef OXSHMEM_FENCE
 
 static __device__ __forceinline__ void __nanosleep(unsigned) { softcuda_pause(); }
 static __device__ __forceinline__ long long clock64() { return __builtin_readcyclecounter(); }

@@ -7,8 +7,8 @@ use super::stub::Kernel;
 use super::text;
 use crate::error::Failure;
 
-/// The device half with all passes done.
-pub(crate) fn passes(device: &str, kernels: &[Kernel]) -> Result<String, Failure> {
+/// The device half with all passes done. `check`: for the race detector.
+pub(crate) fn passes(device: &str, kernels: &[Kernel], check: bool) -> Result<String, Failure> {
     refuse_assembly(device)?;
     let renamed = static_variables(device);
     let mut out = String::with_capacity(device.len() * 2);
@@ -18,13 +18,26 @@ pub(crate) fn passes(device: &str, kernels: &[Kernel]) -> Result<String, Failure
         } else {
             if let Some(word) = polled_word(line) {
                 let _ = writeln!(out, "  call void @softcuda_poll(ptr {word})");
+                if let Some(call) = untold_atomic(line, word).filter(|_| check) {
+                    out.push_str(&call);
+                }
             }
-            out.push_str(line);
+            match check && line.starts_with(' ') {
+                true => out.push_str(&line.replace(" @free(", " @softcuda_free(")),
+                false => out.push_str(line),
+            }
         }
         out.push('\n');
     }
     if !out.contains("declare void @softcuda_poll(") {
         out.push_str("\ndeclare void @softcuda_poll(ptr)\n");
+    }
+    if check {
+        out.push_str("\n@softcuda_checked = weak_odr constant i32 1\n");
+        if !out.contains("declare void @softcuda_atomic(") {
+            out.push_str("declare void @softcuda_atomic(ptr, i32, i32)\n");
+        }
+        out.push_str("declare void @softcuda_free(ptr)\n");
     }
     let headers: HashMap<&str, &str> = renamed
         .lines()
@@ -196,6 +209,40 @@ fn polled_word(line: &str) -> Option<&str> {
     Some(&operand[..length])
 }
 
+/// The call that tells the race detector of an atomic operation for which the compiler has no call.
+fn untold_atomic(line: &str, word: &str) -> Option<String> {
+    const TOLD: [&str; 7] = ["xchg", "add", "sub", "and", "or", "xor", "nand"];
+    let (_, operation) = line.split_once("atomicrmw ")?;
+    let operation = operation.strip_prefix("volatile ").unwrap_or(operation);
+    if TOLD.contains(&operation.split(' ').next()?) {
+        return None;
+    }
+    let behind = operation.split_once(word)?.1.strip_prefix(", ")?;
+    let size = match behind.split(' ').next()? {
+        "i8" => 1,
+        "i16" | "half" | "bfloat" => 2,
+        "i32" | "float" | "<2" => 4,
+        _ => 8,
+    };
+    // As compilers number them.
+    let orders = [
+        ("monotonic", 0),
+        ("acquire", 2),
+        ("release", 3),
+        ("acq_rel", 4),
+        ("seq_cst", 5),
+    ];
+    let named = |(name, _): &&(&str, u32)| behind.contains(&format!(" {name}"));
+    let order = orders.iter().find(named).map_or(5, |(_, number)| *number);
+    let place = line
+        .split_once("!dbg ")
+        .and_then(|(_, place)| place.split([',', ' ']).next())
+        .map_or(String::new(), |place| format!(", !dbg {place}"));
+    Some(format!(
+        "  call void @softcuda_atomic(ptr {word}, i32 {size}, i32 {order}){place}\n"
+    ))
+}
+
 /// Appends a kernel's entry, which takes the addresses of the parameters, and the list of their sizes.
 fn entry(out: &mut String, kernel: &Kernel, headers: &HashMap<&str, &str>) -> Result<(), Failure> {
     let name = &kernel.name;
@@ -312,6 +359,24 @@ mod tests {
     }
 
     #[test]
+    fn the_race_detector_is_told_of_what_the_compiler_does_not_tell() {
+        let line = "  %3 = atomicrmw fadd ptr %at, float %v monotonic, align 4, !dbg !12";
+        let call = "  call void @softcuda_atomic(ptr %at, i32 4, i32 0), !dbg !12\n";
+        assert_eq!(untold_atomic(line, "%at").as_deref(), Some(call));
+        let line = "  %3 = atomicrmw volatile umax ptr %at, i64 %v acq_rel, align 8";
+        let call = "  call void @softcuda_atomic(ptr %at, i32 8, i32 4)\n";
+        assert_eq!(untold_atomic(line, "%at").as_deref(), Some(call));
+        for told in [
+            "  %3 = atomicrmw add ptr %at, i32 %v monotonic, align 4",
+            "  %3 = load atomic i32, ptr %at acquire, align 4",
+        ] {
+            assert_eq!(untold_atomic(told, "%at"), None);
+        }
+        let text = passes("define void @f() {\n  ret void\n}\n", &[], true).unwrap();
+        assert!(text.contains("@softcuda_checked"));
+    }
+
+    #[test]
     fn a_static_variable_has_one_name() {
         let text = "@_ZL2st = external global i32\n@_ZL2st__static__ab = global i32 0\n  load i32, ptr @_ZL2st, align 4\n";
         let changed = static_variables(text);
@@ -367,7 +432,7 @@ mod tests {
             ]
         );
         let device = "define void @_Zk(ptr noundef %o, ptr %s.coerce0, i32 %s.coerce1, ptr noundef byval(%struct.B) align 8 %b, i1 noundef zeroext %f) #4 {\n  ret void\n}\n";
-        let text = passes(device, &kernels).unwrap();
+        let text = passes(device, &kernels, false).unwrap();
         assert!(text.contains("@_Zk__parameters = weak_odr constant [6 x i64] [i64 5, i64 8, i64 1, i64 16, i64 40, i64 1]"));
         assert!(text.contains("call void @_Zk(ptr noundef %v0, ptr %v1, i32 %v2, ptr noundef byval(%struct.B) align 8 %p3, i1 noundef zeroext %v4)"), "{text}");
     }

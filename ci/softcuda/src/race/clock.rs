@@ -1,0 +1,239 @@
+//! Clocks: what has happened before a point of execution.
+//!
+//! Work that one stream or the host does piece by piece is a *strand*; its pieces are numbered. A kernel is one piece, and each of its
+//! threads has a clock of its own, which counts its releases. So a clock has a number for each strand, of the last piece
+//! that is over, and numbers for those threads of unfinished kernels that it has heard of.
+
+use std::sync::Arc;
+
+/// A thread of a kernel: its strand, the number of the piece, and its number in the grid. A piece that is not a kernel
+/// has one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Agent {
+    pub(crate) strand: u32,
+    pub(crate) piece: u32,
+    pub(crate) thread: u32,
+}
+
+/// A point in an agent's execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) agent: Agent,
+    pub(crate) epoch: u32,
+}
+
+/// All that has happened before a point. Both lists are sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// By strand: the last piece that is over.
+    pieces: Vec<(u32, u32)>,
+    /// By agent of a piece that is not over: its last epoch that is.
+    agents: Vec<(Agent, u32)>,
+}
+
+impl Clock {
+    /// Whether a point comes before this one.
+    pub(crate) fn knows(&self, stamp: Stamp) -> bool {
+        let Stamp { agent, epoch } = stamp;
+        if self.is_over(agent) {
+            return true;
+        }
+        let found = self
+            .agents
+            .binary_search_by_key(&agent, |(agent, _)| *agent);
+        found.is_ok_and(|at| self.agents[at].1 >= epoch)
+    }
+
+    /// Whether the piece of an agent is over.
+    fn is_over(&self, agent: Agent) -> bool {
+        let found = self
+            .pieces
+            .binary_search_by_key(&agent.strand, |(strand, _)| *strand);
+        found.is_ok_and(|at| self.pieces[at].1 >= agent.piece)
+    }
+
+    /// Adds what has happened before another point. Gives whether anything was new.
+    pub(crate) fn join(&mut self, other: &Clock) -> bool {
+        let pieces = merge(&mut self.pieces, &other.pieces);
+        let agents = merge(&mut self.agents, &other.agents);
+        if pieces {
+            self.forget_agents();
+        }
+        pieces || agents
+    }
+
+    /// The same without the threads of one piece.
+    pub(crate) fn join_others(&mut self, other: &Clock, (strand, piece): (u32, u32)) {
+        let pieces = merge(&mut self.pieces, &other.pieces);
+        let of_piece = |agent: &Agent| (agent.strand, agent.piece) == (strand, piece);
+        let others = other.agents.iter().filter(|(agent, _)| !of_piece(agent));
+        let others: Vec<_> = others.copied().collect();
+        merge(&mut self.agents, &others);
+        if pieces {
+            self.forget_agents();
+        }
+    }
+
+    /// Adds points of threads that are not over.
+    pub(crate) fn add_all(&mut self, mut stamps: Vec<(Agent, u32)>) {
+        stamps.sort_unstable();
+        merge(&mut self.agents, &stamps);
+    }
+
+    /// Adds a point.
+    pub(crate) fn add(&mut self, stamp: Stamp) {
+        if !self.is_over(stamp.agent) {
+            merge(&mut self.agents, &[(stamp.agent, stamp.epoch)]);
+        }
+    }
+
+    /// Adds a piece of a strand, and all before it.
+    pub(crate) fn end(&mut self, strand: u32, piece: u32) {
+        merge(&mut self.pieces, &[(strand, piece)]);
+        self.forget_agents();
+    }
+
+    fn forget_agents(&mut self) {
+        let mut agents = std::mem::take(&mut self.agents);
+        agents.retain(|(agent, _)| !self.is_over(*agent));
+        self.agents = agents;
+    }
+}
+
+/// Joins a shared clock with another; it is copied only if something is new.
+pub(crate) fn join(clock: &mut Arc<Clock>, other: &Arc<Clock>) {
+    if Arc::ptr_eq(clock, other) || covers(clock, other) {
+        return;
+    }
+    Arc::make_mut(clock).join(other);
+}
+
+fn covers(clock: &Clock, other: &Clock) -> bool {
+    let over = |(strand, piece): &(u32, u32)| {
+        let agent = Agent {
+            strand: *strand,
+            piece: *piece,
+            thread: 0,
+        };
+        clock.is_over(agent)
+    };
+    let known = |(agent, epoch): &(Agent, u32)| {
+        clock.knows(Stamp {
+            agent: *agent,
+            epoch: *epoch,
+        })
+    };
+    other.pieces.iter().all(over) && other.agents.iter().all(known)
+}
+
+/// Merges a sorted list into another: of two numbers of one key the greater counts. Gives whether anything changed.
+fn merge<K: Ord + Copy>(into: &mut Vec<(K, u32)>, from: &[(K, u32)]) -> bool {
+    let mut changed = false;
+    let mut at = 0;
+    let mut missing = false;
+    for (key, number) in from {
+        at += into[at..].partition_point(|(known, _)| known < key);
+        match into.get_mut(at) {
+            Some((known, own)) if known == key => {
+                changed |= *own < *number;
+                *own = (*own).max(*number);
+            }
+            _ => missing = true,
+        }
+    }
+    if !missing {
+        return changed;
+    }
+    let mut merged = Vec::with_capacity(into.len() + from.len());
+    let (mut left, mut right) = (into.iter().peekable(), from.iter().peekable());
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (None, None) => break,
+            (Some(_), None) => left.next(),
+            (None, Some(_)) => right.next(),
+            (Some((one, _)), Some((other, _))) => match one.cmp(other) {
+                std::cmp::Ordering::Less => left.next(),
+                std::cmp::Ordering::Greater => right.next(),
+                std::cmp::Ordering::Equal => {
+                    // Its number was raised above.
+                    right.next();
+                    left.next()
+                }
+            },
+        };
+        merged.extend(next);
+    }
+    *into = merged;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(strand: u32, piece: u32, thread: u32) -> Agent {
+        Agent {
+            strand,
+            piece,
+            thread,
+        }
+    }
+
+    fn stamp(thread: u32, epoch: u32) -> Stamp {
+        let agent = agent(1, 5, thread);
+        Stamp { agent, epoch }
+    }
+
+    #[test]
+    fn a_clock_knows_what_it_was_told_and_nothing_later() {
+        let mut clock = Clock::default();
+        assert!(!clock.knows(stamp(3, 1)));
+        clock.add(stamp(3, 2));
+        assert!(clock.knows(stamp(3, 2)) && clock.knows(stamp(3, 1)));
+        assert!(!clock.knows(stamp(3, 3)) && !clock.knows(stamp(2, 1)));
+    }
+
+    #[test]
+    fn a_join_has_both_and_says_whether_anything_was_new() {
+        let (mut one, mut other) = (Clock::default(), Clock::default());
+        for thread in [1, 4, 7] {
+            one.add(stamp(thread, thread));
+        }
+        for thread in [0, 4, 9] {
+            other.add(stamp(thread, 6));
+        }
+        assert!(one.join(&other));
+        for (thread, epoch) in [(0, 6), (1, 1), (4, 6), (7, 7), (9, 6)] {
+            assert!(one.knows(stamp(thread, epoch)), "{thread}");
+            assert!(!one.knows(stamp(thread, epoch + 1)), "{thread}");
+        }
+        assert!(!one.join(&other));
+    }
+
+    #[test]
+    fn a_kernel_that_is_over_is_one_number() {
+        let mut clock = Clock::default();
+        (0..100).for_each(|thread| clock.add(stamp(thread, 1)));
+        clock.end(1, 5);
+        assert!(clock.agents.is_empty());
+        assert!(clock.knows(stamp(55, 77)));
+        let later = agent(1, 6, 0);
+        assert!(!clock.knows(Stamp {
+            agent: later,
+            epoch: 1
+        }));
+        clock.add(stamp(1, 1));
+        assert!(clock.agents.is_empty());
+    }
+
+    #[test]
+    fn a_shared_clock_is_not_copied_for_nothing_new() {
+        let mut one = Arc::new(Clock::default());
+        Arc::make_mut(&mut one).add(stamp(1, 3));
+        let kept = Arc::clone(&one);
+        let mut other = Clock::default();
+        other.add(stamp(1, 2));
+        join(&mut one, &Arc::new(other));
+        assert!(Arc::ptr_eq(&one, &kept));
+    }
+}

@@ -1,0 +1,492 @@
+//! The race detector: accesses of kernels that no barrier, fence, stream or event orders.
+//!
+//! `oxshmem cuda cc --check` has the compiler call it before each access to memory, and in place of each atomic operation. It keeps,
+//! for each byte, the last accesses, and for each thread of a kernel what has happened before it. Two accesses of different threads
+//! to one byte, of which one writes, are a race if neither has happened before the other, whether or not this run showed it.
+//!
+//! The order is that of CUDA's memory model: barriers of blocks and grids, `__syncwarp`, fences and atomic operations with their scopes,
+//! and, between kernels, streams, events, and the calls by which the host waits. The host is one thread for it: what the host's own code
+//! does to memory is not seen.
+
+mod clock;
+mod place;
+mod report;
+mod scope;
+mod shadow;
+mod thread;
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+
+pub(crate) use self::clock::{Agent, Clock};
+pub(crate) use self::place::{COPY, FILL, Place, STREAM_WORD};
+pub(crate) use self::scope::Scope;
+pub(crate) use self::thread::{Thread, gathered};
+
+pub(crate) use self::clock::join;
+use self::place::CODES;
+use self::report::Launch;
+use self::scope::Reach;
+use self::shadow::{Access, ByAddress, Kind, Shadow};
+use self::thread::{Order, Released, publish};
+use crate::kernel::shape::Shape;
+use crate::sync::lock;
+
+/// Whether a checked image was loaded.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+
+/// The detector's knowledge of the whole process.
+#[derive(Default)]
+struct State {
+    shadow: Shadow,
+    /// By address: what atomic stores have published there.
+    published: ByAddress<Vec<Released>>,
+    /// The host's clock.
+    host: Arc<Clock>,
+    /// By strand and piece.
+    launches: HashMap<(u32, u32), Launch>,
+    /// The number of times that memory was forgotten.
+    forgets: u64,
+    /// The places of races that were told.
+    told: HashSet<(usize, usize, usize)>,
+}
+
+/// Orders, as compilers number them.
+const RELAXED: u32 = 0;
+const ACQUIRE: u32 = 2;
+const RELEASE: u32 = 3;
+
+/// Turns the detector on, for an image that was just loaded.
+pub(crate) fn activate() {
+    // Else places in it have no line.
+    backtrace::clear_symbol_cache();
+    report::watch_the_end();
+    ACTIVE.store(true, Ordering::Release);
+}
+
+pub(crate) fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+/// The operation of an access to one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Atomic {
+    Load,
+    Store,
+    ReadModifyWrite,
+}
+
+/// A plain or volatile access of a thread. A volatile one is a relaxed operation for the whole system.
+pub(crate) fn access(thread: &mut Thread, place: Place, writes: bool, volatile: bool) {
+    if volatile {
+        let operation = if writes { Atomic::Store } else { Atomic::Load };
+        before_atomic(thread, place, operation, RELAXED);
+        after_atomic(thread, place.at, operation, RELAXED);
+        return;
+    }
+    let kind = Kind {
+        writes,
+        atomic: false,
+    };
+    let reach = thread.place();
+    let mut state = lock(&STATE);
+    if writes && !state.published.is_empty() {
+        state.withdraw(place.at, place.len);
+    }
+    note(&mut state, thread, place, kind, reach);
+}
+
+impl State {
+    /// Takes back the releases that were published in these bytes.
+    fn withdraw(&mut self, at: usize, len: usize) {
+        if len <= 8 {
+            self.published.remove(&at);
+        } else {
+            let bytes = at..at.saturating_add(len);
+            self.published.retain(|word, _| !bytes.contains(word));
+        }
+    }
+}
+
+/// An atomic operation of a thread that is about to be done: what it publishes.
+pub(crate) fn before_atomic(thread: &mut Thread, place: Place, operation: Atomic, order: u32) {
+    let of_host = is_of_host(place.at);
+    begin_atomic(thread, place, operation, (order, of_host));
+}
+
+fn begin_atomic(
+    thread: &mut Thread,
+    place: Place,
+    operation: Atomic,
+    (order, of_host): (u32, bool),
+) {
+    let kind = Kind {
+        writes: operation != Atomic::Load,
+        atomic: true,
+    };
+    let mut state = lock(&STATE);
+    let reach = thread.next_reach();
+    note(&mut state, thread, place, kind, reach);
+    if operation == Atomic::Load {
+        return;
+    }
+    let new = thread.published(Order::of(order));
+    if of_host {
+        let whole = new.iter().filter(|one| one.by.scope == Scope::System);
+        whole.for_each(|one| join(&mut state.host, &one.clock));
+    }
+    let published = state.published.entry(place.at).or_default();
+    if operation == Atomic::Store {
+        published.clear();
+    }
+    new.into_iter().for_each(|one| publish(published, one));
+    if published.len() > MANY {
+        thread::shorten(published, thread.agent);
+    }
+}
+
+/// Publications in one word that are not worth a search.
+const MANY: usize = 32;
+
+/// Tells whether a word is the host's, which may read it and act on it.
+static OF_HOST: OnceLock<fn(usize) -> bool> = OnceLock::new();
+
+/// Sets how a word of the host is known. The test locks memory: so it is made before the detector's state is locked, and never
+/// where memory is locked.
+pub(crate) fn know_words_of_host(test: fn(usize) -> bool) {
+    OF_HOST.get_or_init(|| test);
+}
+
+fn is_of_host(at: usize) -> bool {
+    OF_HOST.get().is_some_and(|test| test(at))
+}
+
+/// An atomic operation of a thread that was done: what it has read.
+pub(crate) fn after_atomic(thread: &mut Thread, at: usize, operation: Atomic, order: u32) {
+    let of_host = operation != Atomic::Store && is_of_host(at);
+    end_atomic(thread, at, operation, (order, of_host));
+}
+
+fn end_atomic(thread: &mut Thread, at: usize, operation: Atomic, (order, of_host): (u32, bool)) {
+    if operation != Atomic::Store {
+        let state = lock(&STATE);
+        if let Some(published) = state.published.get(&at) {
+            thread.reads(published, Order::of(order));
+        }
+        if of_host {
+            thread.reads(&[Released::of_host(&state.host)], Order::of(order));
+        }
+    }
+    thread.end_scope();
+}
+
+/// A fence of a thread.
+pub(crate) fn fence(thread: &mut Thread, order: u32) {
+    thread.fence(Order::of(order));
+}
+
+fn note(state: &mut State, thread: &mut Thread, place: Place, kind: Kind, reach: Reach) {
+    let bytes = (place.at, place.len);
+    if thread.was_noted(bytes, kind, reach.scope, state.forgets) {
+        return;
+    }
+    let access = Access::new(thread.stamp(), kind, reach, (place.pc, place.len));
+    let before = thread.before();
+    let Some(other) = state.shadow.note(place.at, place.len, access, before) else {
+        return;
+    };
+    // A copy has no place in the program: one report for each page.
+    let at = if place.pc.min(other.pc) < CODES {
+        place.at & !4095
+    } else {
+        0
+    };
+    let places = (place.pc.min(other.pc), place.pc.max(other.pc), at);
+    if state.told.insert(places) {
+        report::tell(&state.launches, place, &access, &other);
+    }
+}
+
+/// The bytes are used by nobody any more, or by somebody else from now on.
+pub(crate) fn forget(at: usize, len: usize) {
+    if is_active() {
+        let mut state = lock(&STATE);
+        state.forgets += 1;
+        state.shadow.forget(at, len);
+        if !state.published.is_empty() {
+            state.withdraw(at, len);
+        }
+    }
+}
+
+/// The host's clock, for work that it gives.
+pub(crate) fn host() -> Arc<Clock> {
+    match is_active() {
+        true => Arc::clone(&lock(&STATE).host),
+        false => Arc::default(),
+    }
+}
+
+/// The host has waited for something.
+pub(crate) fn host_waited(clock: &Arc<Clock>) {
+    if is_active() {
+        join(&mut lock(&STATE).host, clock);
+    }
+}
+
+/// The pieces of work of a stream.
+#[derive(Debug)]
+pub(crate) struct Strand {
+    number: u32,
+    done: Mutex<(u32, Arc<Clock>)>,
+}
+
+impl Default for Strand {
+    fn default() -> Strand {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        Strand {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            done: Mutex::default(),
+        }
+    }
+}
+
+impl Strand {
+    /// The clock behind all that it has done.
+    pub(crate) fn clock(&self) -> Arc<Clock> {
+        Arc::clone(&lock(&self.done).1)
+    }
+
+    /// Something comes before its next piece.
+    pub(crate) fn follow(&self, clock: &Arc<Clock>) {
+        join(&mut lock(&self.done).1, clock);
+    }
+
+    /// Does its next piece, which happens on this thread of the host.
+    pub(crate) fn piece<R>(&self, device: usize, work: impl FnOnce() -> R) -> R {
+        if !is_active() {
+            return work();
+        }
+        let (piece, before) = {
+            let done = lock(&self.done);
+            (done.0 + 1, Arc::clone(&done.1))
+        };
+        let running = Piece {
+            strand: self.number,
+            piece,
+            device: device as u32,
+            clock: before,
+        };
+        let outer = RUNNING.replace(Some(running));
+        let result = work();
+        let ended = RUNNING.replace(outer);
+        let mut done = lock(&self.done);
+        if let Some(ended) = ended {
+            join(&mut done.1, &ended.clock);
+            done.0 = ended.piece;
+            Arc::make_mut(&mut done.1).end(self.number, ended.piece);
+        }
+        result
+    }
+}
+
+/// The piece of work that a thread of the host does for a stream.
+struct Piece {
+    strand: u32,
+    piece: u32,
+    device: u32,
+    clock: Arc<Clock>,
+}
+
+thread_local! {
+    static RUNNING: RefCell<Option<Piece>> = const { RefCell::new(None) };
+}
+
+/// The running piece of work is over, and the next begins: a graph has several.
+pub(crate) fn next_piece() {
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running {
+            Arc::make_mut(&mut running.clock).end(running.strand, running.piece);
+            running.piece += 1;
+        }
+    });
+}
+
+/// The running piece of work has waited for something.
+pub(crate) fn piece_waited(clock: &Arc<Clock>) {
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running {
+            join(&mut running.clock, clock);
+        }
+    });
+}
+
+/// The clock of the running piece.
+pub(crate) fn piece_clock() -> Arc<Clock> {
+    RUNNING.with_borrow(|running| {
+        let clock = running.as_ref().map(|running| Arc::clone(&running.clock));
+        clock.unwrap_or_default()
+    })
+}
+
+/// The running piece as a thread that accesses memory itself.
+fn as_thread(running: &Piece) -> Thread {
+    let agent = Agent {
+        strand: running.strand,
+        piece: running.piece,
+        thread: 0,
+    };
+    Thread::new(agent, running.device, 0, &running.clock)
+}
+
+/// The running piece accesses bytes: a copy or a fill. One of a word moves it whole, as an atomic operation does.
+/// `of_host`: in memory of the host.
+pub(crate) fn piece_accesses(place: Place, writes: bool, of_host: bool) {
+    let Place { at, len, .. } = place;
+    if !is_active() || len == 0 {
+        return;
+    }
+    let is_word = matches!(len, 4 | 8) && at.is_multiple_of(len);
+    RUNNING.with_borrow_mut(|running| {
+        let Some(running) = running else { return };
+        let mut thread = as_thread(running);
+        if !is_word {
+            return access(&mut thread, place, writes, false);
+        }
+        let (operation, order) = match writes {
+            true => (Atomic::Store, RELEASE),
+            false => (Atomic::Load, ACQUIRE),
+        };
+        begin_atomic(&mut thread, place, operation, (order, of_host));
+        end_atomic(&mut thread, at, operation, (order, of_host));
+        join(&mut running.clock, &Arc::new(thread.before().clone()));
+    });
+}
+
+/// The running piece has written a word, for others to wait for.
+pub(crate) fn piece_releases(at: usize, len: usize) {
+    if !is_active() {
+        return;
+    }
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running {
+            let mut thread = as_thread(running);
+            let place = Place {
+                at,
+                len,
+                pc: STREAM_WORD,
+            };
+            before_atomic(&mut thread, place, Atomic::Store, RELEASE);
+        }
+    });
+}
+
+/// The running piece has seen a word that others have written.
+pub(crate) fn piece_acquires(at: usize) {
+    if !is_active() {
+        return;
+    }
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running {
+            let mut thread = as_thread(running);
+            after_atomic(&mut thread, at, Atomic::Load, ACQUIRE);
+            join(&mut running.clock, &Arc::new(thread.before().clone()));
+        }
+    });
+}
+
+/// Launches whose names are kept.
+const MOST_LAUNCHES: usize = 4096;
+
+/// The check of one grid.
+pub(crate) struct GridCheck {
+    strand: u32,
+    piece: u32,
+    device: u32,
+    threads: u32,
+    before: Arc<Clock>,
+    /// All that its threads which are over have heard of others.
+    ended: Mutex<(Clock, Option<Arc<Clock>>)>,
+    /// All that has come to its barrier in this round, and in the last one.
+    gathering: Mutex<Clock>,
+    gathered: Mutex<Arc<Clock>>,
+}
+
+impl GridCheck {
+    /// The check of a grid that the running piece launches.
+    pub(crate) fn begin(name: &str, shape: Shape, device: u32) -> Option<GridCheck> {
+        let (strand, piece, before) = RUNNING.with_borrow(|running| {
+            let running = running.as_ref()?;
+            Some((running.strand, running.piece, Arc::clone(&running.clock)))
+        })?;
+        let launch = Launch {
+            name: name.to_owned(),
+            shape,
+        };
+        let launches = &mut lock(&STATE).launches;
+        if launches.len() >= MOST_LAUNCHES {
+            launches.clear();
+        }
+        launches.insert((strand, piece), launch);
+        Some(GridCheck {
+            strand,
+            piece,
+            device,
+            threads: shape.block_threads(),
+            before,
+            ended: Mutex::default(),
+            gathering: Mutex::default(),
+            gathered: Mutex::default(),
+        })
+    }
+
+    /// The clock of one of its threads.
+    pub(crate) fn thread(&self, block: u64, thread: u32) -> Thread {
+        let number = (block as u32)
+            .wrapping_mul(self.threads)
+            .wrapping_add(thread);
+        let agent = Agent {
+            strand: self.strand,
+            piece: self.piece,
+            thread: number,
+        };
+        Thread::new(agent, self.device, block as u32, &self.before)
+    }
+
+    /// A thread of it is over. What it has done itself is over with the grid.
+    pub(crate) fn leave(&self, thread: &Thread) {
+        let mut ended = lock(&self.ended);
+        let (all, last) = &mut *ended;
+        let before = thread.before_shared();
+        if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, before)) {
+            all.join_others(before, (self.strand, self.piece));
+            *last = Some(Arc::clone(before));
+        }
+    }
+
+    /// A thread comes to its barrier.
+    pub(crate) fn arrive(&self, thread: &mut Thread) {
+        lock(&self.gathering).join(&thread.release());
+    }
+
+    /// All have come.
+    pub(crate) fn open(&self) {
+        let all = std::mem::take(&mut *lock(&self.gathering));
+        *lock(&self.gathered) = Arc::new(all);
+    }
+
+    /// A thread goes on from its barrier.
+    pub(crate) fn pass(&self, thread: &mut Thread) {
+        thread.acquire(&lock(&self.gathered));
+    }
+
+    /// All its threads are over.
+    pub(crate) fn end(self) {
+        let ended = self.ended.into_inner();
+        let ended = ended.unwrap_or_else(std::sync::PoisonError::into_inner);
+        piece_waited(&Arc::new(ended.0));
+    }
+}

@@ -1,0 +1,375 @@
+//! The last accesses to each byte of memory.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use super::clock::{Agent, Clock, Stamp};
+use super::scope::{Reach, Scope};
+
+/// Bytes of a cell.
+const CELL: usize = 8;
+
+/// The kind of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) writes: bool,
+    /// Whether it is atomic, or volatile, which the memory model counts as such.
+    pub(crate) atomic: bool,
+}
+
+/// An access to some bytes of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) stamp: Stamp,
+    pub(crate) kind: Kind,
+    /// Where the access is: the block, the device, and the scope if it is atomic.
+    pub(crate) reach: Reach,
+    /// The place in the program.
+    pub(crate) pc: usize,
+    /// All bytes of the access.
+    pub(crate) len: usize,
+    /// The bytes of the cell.
+    mask: u8,
+}
+
+impl Access {
+    pub(crate) fn new(stamp: Stamp, kind: Kind, reach: Reach, (pc, len): (usize, usize)) -> Access {
+        Access {
+            stamp,
+            kind,
+            reach,
+            pc,
+            len,
+            mask: u8::MAX,
+        }
+    }
+
+    /// Whether two accesses conflict unless one comes before the other.
+    fn conflicts(&self, other: &Access) -> bool {
+        let both_atomic = self.kind.atomic && other.kind.atomic;
+        self.mask & other.mask != 0
+            && self.stamp.agent != other.stamp.agent
+            && (self.kind.writes || other.kind.writes)
+            && !(both_atomic && self.reach.meets(other.reach))
+    }
+
+    /// The key that accesses which replace each other have in common.
+    fn key(&self) -> (Agent, u8, bool, Scope) {
+        let Access {
+            stamp, mask, kind, ..
+        } = self;
+        (stamp.agent, *mask, kind.writes, self.reach.scope)
+    }
+}
+
+/// The last accesses to the bytes of a cell.
+#[derive(Default)]
+struct Cell {
+    writes: Vec<Access>,
+    /// Sorted by their keys: of one key the last is there.
+    reads: Vec<Access>,
+    atomics: Vec<Access>,
+    /// Whether some atomics may be out of the others' scope.
+    narrow: bool,
+    /// Entries of a list after which it is searched for those that are of no use any more.
+    most: usize,
+}
+
+impl Cell {
+    /// Notes an access, and gives an earlier one that it is not ordered with, if there is one.
+    fn note(&mut self, access: Access, before: &Clock) -> Option<Access> {
+        let ordered =
+            |old: &Access| old.stamp.agent == access.stamp.agent || before.knows(old.stamp);
+        let find = |list: &[Access]| {
+            let mut list = list.iter();
+            list.find(|old| access.conflicts(old) && !ordered(old))
+                .copied()
+        };
+        let Kind { writes, atomic } = access.kind;
+        let mut race = find(&self.writes);
+        if writes {
+            race = race.or_else(|| find(&self.reads));
+        }
+        self.narrow |= atomic && access.reach.scope == Scope::Block
+            || self
+                .atomics
+                .first()
+                .is_some_and(|other| other.reach.device != access.reach.device);
+        if !atomic || self.narrow {
+            race = race.or_else(|| find(&self.atomics));
+        }
+        if writes && !atomic {
+            // Whatever conflicts with those before it conflicts with this one, too.
+            let stays = |old: &Access| old.mask & !access.mask != 0 || !ordered(old);
+            for list in [&mut self.writes, &mut self.reads, &mut self.atomics] {
+                list.retain(stays);
+            }
+            self.writes.push(access);
+            return race;
+        }
+        let list = if atomic {
+            &mut self.atomics
+        } else {
+            &mut self.reads
+        };
+        match list.binary_search_by_key(&access.key(), Access::key) {
+            Ok(at) => list[at] = access,
+            Err(at) => list.insert(at, access),
+        }
+        if list.len() > self.most.max(FEW) {
+            // An access that conflicts with one of these, and is not ordered with it, is not ordered with this one either.
+            let narrow = self.narrow;
+            list.retain(|old| {
+                let same = old.mask & !access.mask == 0 && (writes || !old.kind.writes);
+                old.key() == access.key() || narrow || !same || !before.knows(old.stamp)
+            });
+            self.most = 2 * list.len();
+        }
+        race
+    }
+
+    /// An earlier access that one to all bytes of the cell is not ordered with.
+    fn conflict(&self, access: &Access, before: &Clock) -> Option<Access> {
+        let lists = [&self.writes, &self.reads, &self.atomics];
+        let mut all = lists.into_iter().flatten();
+        all.find(|old| access.conflicts(old) && !before.knows(old.stamp))
+            .copied()
+    }
+}
+
+/// An access to many bytes at once, by a copy or a fill.
+struct Span {
+    bytes: Range<usize>,
+    access: Access,
+}
+
+/// Entries of a list that are not worth a search.
+const FEW: usize = 16;
+/// Bytes of a copy from which on it is kept as one.
+const LONG: usize = 4096;
+
+/// A hash of numbers that are spread already but for their low bits.
+#[derive(Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+    fn write_usize(&mut self, number: usize) {
+        let mixed = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+/// A map by address.
+pub(crate) type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<Spread>>;
+
+/// The accesses to all memory.
+#[derive(Default)]
+pub(crate) struct Shadow {
+    cells: ByAddress<Cell>,
+    spans: Vec<Span>,
+}
+
+impl Shadow {
+    /// Notes an access to `len` bytes, and gives an earlier one that it is not ordered with, if there is one.
+    pub(crate) fn note(
+        &mut self,
+        at: usize,
+        len: usize,
+        access: Access,
+        before: &Clock,
+    ) -> Option<Access> {
+        let bytes = at..at.saturating_add(len);
+        let mut race = self.conflict_with_spans(&bytes, &access, before);
+        if len >= LONG {
+            return race.or_else(|| self.note_span(bytes, access, before));
+        }
+        let mut start = at;
+        while start < bytes.end {
+            let cell = start / CELL;
+            let end = bytes.end.min((cell + 1) * CELL);
+            let (first, count) = (start % CELL, end - start);
+            let mask = (((1_u16 << count) - 1) << first) as u8;
+            let access = Access { mask, ..access };
+            let found = self.cells.entry(cell).or_default().note(access, before);
+            race = race.or(found);
+            start = end;
+        }
+        race
+    }
+
+    fn conflict_with_spans(
+        &self,
+        bytes: &Range<usize>,
+        access: &Access,
+        before: &Clock,
+    ) -> Option<Access> {
+        let mut spans = self.spans.iter();
+        let found = spans.find(|span| {
+            let apart = span.bytes.end <= bytes.start || bytes.end <= span.bytes.start;
+            !apart && access.conflicts(&span.access) && !before.knows(span.access.stamp)
+        });
+        found.map(|span| span.access)
+    }
+
+    fn note_span(&mut self, bytes: Range<usize>, access: Access, before: &Clock) -> Option<Access> {
+        let cells = bytes.start / CELL..bytes.end.div_ceil(CELL);
+        let race = if cells.len() < self.cells.len() {
+            let mut known = cells.filter_map(|cell| self.cells.get(&cell));
+            known.find_map(|cell| cell.conflict(&access, before))
+        } else {
+            let mut known = self.cells.iter().filter(|(cell, _)| cells.contains(cell));
+            known.find_map(|(_, cell)| cell.conflict(&access, before))
+        };
+        let stays = |span: &Span| {
+            let inside = bytes.start <= span.bytes.start && span.bytes.end <= bytes.end;
+            let replaced = access.kind.writes || !span.access.kind.writes;
+            !(inside && replaced && before.knows(span.access.stamp))
+        };
+        self.spans.retain(stays);
+        self.spans.push(Span { bytes, access });
+        race
+    }
+
+    /// Forgets the accesses to bytes whose use has ended.
+    pub(crate) fn forget(&mut self, at: usize, len: usize) {
+        let bytes = at..at.saturating_add(len);
+        let cells = bytes.start / CELL..bytes.end.div_ceil(CELL);
+        if cells.len() < self.cells.len() {
+            cells.for_each(|cell| {
+                self.cells.remove(&cell);
+            });
+        } else {
+            self.cells.retain(|cell, _| !cells.contains(cell));
+        }
+        let inside = |span: &Span| bytes.start <= span.bytes.start && span.bytes.end <= bytes.end;
+        self.spans.retain(|span| !inside(span));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(thread: u32, writes: bool, atomic: Option<Scope>, pc: usize) -> Access {
+        let stamp = Stamp {
+            agent: Agent {
+                strand: 0,
+                piece: 0,
+                thread,
+            },
+            epoch: 1,
+        };
+        let kind = Kind {
+            writes,
+            atomic: atomic.is_some(),
+        };
+        let reach = Reach {
+            scope: atomic.unwrap_or(Scope::System),
+            device: 0,
+            block: (0, 0, thread / 10),
+        };
+        Access::new(stamp, kind, reach, (pc, 4))
+    }
+
+    fn nothing() -> Clock {
+        Clock::default()
+    }
+
+    #[test]
+    fn unordered_accesses_race_if_one_writes() {
+        let mut shadow = Shadow::default();
+        let read = access(1, false, None, 10);
+        assert!(shadow.note(64, 4, read, &nothing()).is_none());
+        let other = access(2, false, None, 11);
+        assert!(shadow.note(64, 4, other, &nothing()).is_none());
+        let write = access(3, true, None, 12);
+        assert!(
+            shadow.note(68, 4, write, &nothing()).is_none(),
+            "other bytes"
+        );
+        let found = shadow.note(66, 4, write, &nothing());
+        assert_eq!(found.map(|race| race.pc), Some(10));
+        // A thread does not race with itself.
+        assert!(shadow.note(68, 4, write, &nothing()).is_none());
+    }
+
+    #[test]
+    fn what_came_before_does_not_race_and_is_replaced() {
+        let mut shadow = Shadow::default();
+        let write = access(1, true, None, 10);
+        shadow.note(0, 8, write, &nothing());
+        let mut knows = nothing();
+        knows.add(write.stamp);
+        let second = access(2, true, None, 11);
+        assert!(shadow.note(0, 8, second, &knows).is_none());
+        // The first was replaced: a third is told of the second.
+        let third = access(3, true, None, 12);
+        let found = shadow.note(0, 8, third, &nothing());
+        assert_eq!(found.map(|race| race.pc), Some(11));
+    }
+
+    #[test]
+    fn atomics_race_with_plain_accesses_and_with_those_that_their_scope_does_not_reach() {
+        let mut shadow = Shadow::default();
+        let device = access(1, true, Some(Scope::Device), 10);
+        assert!(shadow.note(0, 4, device, &nothing()).is_none());
+        let same = access(20, true, Some(Scope::Device), 11);
+        assert!(shadow.note(0, 4, same, &nothing()).is_none());
+        let block = access(30, true, Some(Scope::Block), 12);
+        assert!(shadow.note(0, 4, block, &nothing()).is_some());
+        let plain = access(2, false, None, 13);
+        assert!(shadow.note(0, 4, plain, &nothing()).is_some());
+    }
+
+    #[test]
+    fn a_long_copy_is_compared_with_what_was_before_and_comes_after_it() {
+        let mut shadow = Shadow::default();
+        let write = access(1, true, None, 10);
+        shadow.note(5000, 4, write, &nothing());
+        let copy = access(2, false, None, 1);
+        let found = shadow.note(4096, 8192, copy, &nothing());
+        assert_eq!(found.map(|race| race.pc), Some(10));
+        let later = access(3, true, None, 11);
+        let found = shadow.note(12_000, 4, later, &nothing());
+        assert_eq!(found.map(|race| race.pc), Some(1));
+        assert!(shadow.note(12_288, 4, later, &nothing()).is_none());
+        let mut knows = nothing();
+        knows.add(copy.stamp);
+        assert!(shadow.note(8000, 4, later, &knows).is_none());
+    }
+
+    #[test]
+    fn a_word_that_many_read_one_after_the_other_is_not_kept_for_all() {
+        let mut shadow = Shadow::default();
+        let mut knows = nothing();
+        for thread in 0..1000 {
+            let read = access(thread, false, None, 10);
+            assert!(shadow.note(0, 8, read, &knows).is_none());
+            knows.add(read.stamp);
+        }
+        assert!(shadow.cells[&0].reads.len() < 50);
+        let write = access(2000, true, None, 11);
+        assert!(shadow.note(0, 8, write, &nothing()).is_some());
+    }
+
+    #[test]
+    fn memory_that_ended_is_forgotten() {
+        let mut shadow = Shadow::default();
+        for at in [0, 8, 16] {
+            shadow.note(at, 8, access(1, true, None, 10), &nothing());
+        }
+        shadow.forget(8, 8);
+        let write = access(2, true, None, 11);
+        assert!(shadow.note(8, 8, write, &nothing()).is_none());
+        assert!(shadow.note(16, 8, write, &nothing()).is_some());
+    }
+}
