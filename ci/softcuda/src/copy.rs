@@ -133,15 +133,7 @@ fn run(copy: &Copy, context: &Context) -> Outcome {
             (&from, copy.from + row * rows.from_pitch, false),
         ];
         for (found, at, writes) in ends {
-            // The program's own accesses to its own memory are not seen, so nothing there is compared.
-            if found.place != Place::Pageable {
-                let place = race::Place {
-                    at: at as usize,
-                    len: rows.width as usize,
-                    pc: race::COPY,
-                };
-                race::piece_accesses(place, writes, found.place != Place::Device);
-            }
+            found.accessed(at, rows.width, writes, race::COPY);
         }
         // SAFETY: the memory is held for reading, so both ranges stay mapped; pageable ones are
         // vouched for by the caller of the driver until the copy is done.

@@ -67,14 +67,7 @@ impl Fill {
             .map_err(|_| Code::ILLEGAL_ADDRESS)?;
         for row in 0..self.rows.height {
             let at = self.at + row * self.rows.to_pitch;
-            if found.place != Place::Pageable {
-                let place = race::Place {
-                    at: at as usize,
-                    len: self.rows.width as usize,
-                    pc: race::FILL,
-                };
-                race::piece_accesses(place, true, found.place != Place::Device);
-            }
+            found.accessed(at, self.rows.width, true, race::FILL);
             // SAFETY: the memory is held for reading, so the range, found just now, stays mapped;
             // the address is aligned to the value, as checked when the call was made.
             unsafe {

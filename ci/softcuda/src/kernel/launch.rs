@@ -126,7 +126,7 @@ impl Launch {
             .as_ref()
             .is_some_and(|image| image.checked);
         let check = match checked {
-            true => GridCheck::begin(&self.function.name, self.shape, context.ordinal as u32),
+            true => GridCheck::begin(&self.function.name, self.shape),
             false => None,
         };
         let grid = Grid {

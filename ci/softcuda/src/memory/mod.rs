@@ -122,6 +122,18 @@ pub(crate) struct Found {
     pub(crate) sync_memops: bool,
 }
 
+impl Found {
+    /// Tells the race detector of an access of a stream's work. The program's own accesses to pageable memory are not seen, so
+    /// nothing there is compared.
+    pub(crate) fn accessed(&self, at: u64, len: u64, writes: bool, pc: usize) {
+        if self.place != Place::Pageable {
+            let (at, len) = (at as usize, len as usize);
+            let place = crate::race::Place { at, len, pc };
+            crate::race::piece_accesses(place, writes, self.place != Place::Device);
+        }
+    }
+}
+
 impl Memory {
     pub(crate) fn new(kernels: bool) -> Outcome<Memory> {
         Ok(Memory {

@@ -83,8 +83,9 @@ pub(crate) enum Atomic {
 pub(crate) fn access(thread: &mut Thread, place: Place, writes: bool, volatile: bool) {
     if volatile {
         let operation = if writes { Atomic::Store } else { Atomic::Load };
-        before_atomic(thread, place, operation, RELAXED);
-        after_atomic(thread, place.at, operation, RELAXED);
+        let how = (RELAXED, is_of_host(place.at));
+        begin_atomic(thread, place, operation, how);
+        end_atomic(thread, place.at, operation, how);
         return;
     }
     let kind = Kind {
@@ -294,6 +295,7 @@ impl Strand {
 }
 
 /// The piece of work that a thread of the host does for a stream.
+#[derive(Clone)]
 struct Piece {
     strand: u32,
     piece: u32,
@@ -305,23 +307,26 @@ thread_local! {
     static RUNNING: RefCell<Option<Piece>> = const { RefCell::new(None) };
 }
 
-/// The running piece of work is over, and the next begins: a graph has several.
-pub(crate) fn next_piece() {
+/// Does something for the piece of work that this thread of the host does, if it does one.
+fn with_running(note: impl FnOnce(&mut Piece)) {
     RUNNING.with_borrow_mut(|running| {
         if let Some(running) = running {
-            Arc::make_mut(&mut running.clock).end(running.strand, running.piece);
-            running.piece += 1;
+            note(running);
         }
+    });
+}
+
+/// The running piece of work is over, and the next begins: a graph has several.
+pub(crate) fn next_piece() {
+    with_running(|running| {
+        Arc::make_mut(&mut running.clock).end(running.strand, running.piece);
+        running.piece += 1;
     });
 }
 
 /// The running piece of work has waited for something.
 pub(crate) fn piece_waited(clock: &Arc<Clock>) {
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(running) = running {
-            join(&mut running.clock, clock);
-        }
-    });
+    with_running(|running| join(&mut running.clock, clock));
 }
 
 /// The clock of the running piece.
@@ -350,8 +355,7 @@ pub(crate) fn piece_accesses(place: Place, writes: bool, of_host: bool) {
         return;
     }
     let is_word = matches!(len, 4 | 8) && at.is_multiple_of(len);
-    RUNNING.with_borrow_mut(|running| {
-        let Some(running) = running else { return };
+    with_running(|running| {
         let mut thread = as_thread(running);
         if !is_word {
             return access(&mut thread, place, writes, false);
@@ -362,7 +366,7 @@ pub(crate) fn piece_accesses(place: Place, writes: bool, of_host: bool) {
         };
         begin_atomic(&mut thread, place, operation, (order, of_host));
         end_atomic(&mut thread, at, operation, (order, of_host));
-        join(&mut running.clock, &Arc::new(thread.before().clone()));
+        join(&mut running.clock, thread.before());
     });
 }
 
@@ -371,16 +375,10 @@ pub(crate) fn piece_releases(at: usize, len: usize) {
     if !is_active() {
         return;
     }
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(running) = running {
-            let mut thread = as_thread(running);
-            let place = Place {
-                at,
-                len,
-                pc: STREAM_WORD,
-            };
-            before_atomic(&mut thread, place, Atomic::Store, RELEASE);
-        }
+    let pc = STREAM_WORD;
+    with_running(|running| {
+        let place = Place { at, len, pc };
+        before_atomic(&mut as_thread(running), place, Atomic::Store, RELEASE);
     });
 }
 
@@ -389,12 +387,10 @@ pub(crate) fn piece_acquires(at: usize) {
     if !is_active() {
         return;
     }
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(running) = running {
-            let mut thread = as_thread(running);
-            after_atomic(&mut thread, at, Atomic::Load, ACQUIRE);
-            join(&mut running.clock, &Arc::new(thread.before().clone()));
-        }
+    with_running(|running| {
+        let mut thread = as_thread(running);
+        after_atomic(&mut thread, at, Atomic::Load, ACQUIRE);
+        join(&mut running.clock, thread.before());
     });
 }
 
@@ -417,11 +413,14 @@ pub(crate) struct GridCheck {
 
 impl GridCheck {
     /// The check of a grid that the running piece launches.
-    pub(crate) fn begin(name: &str, shape: Shape, device: u32) -> Option<GridCheck> {
-        let (strand, piece, before) = RUNNING.with_borrow(|running| {
-            let running = running.as_ref()?;
-            Some((running.strand, running.piece, Arc::clone(&running.clock)))
-        })?;
+    pub(crate) fn begin(name: &str, shape: Shape) -> Option<GridCheck> {
+        let running = RUNNING.with_borrow(Option::clone)?;
+        let Piece {
+            strand,
+            piece,
+            device,
+            clock: before,
+        } = running;
         let launch = Launch {
             name: name.to_owned(),
             shape,
@@ -460,7 +459,7 @@ impl GridCheck {
     pub(crate) fn leave(&self, thread: &Thread) {
         let mut ended = lock(&self.ended);
         let (all, last) = &mut *ended;
-        let before = thread.before_shared();
+        let before = thread.before();
         if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, before)) {
             all.join_others(before, (self.strand, self.piece));
             *last = Some(Arc::clone(before));

@@ -131,11 +131,7 @@ impl Thread {
         }
     }
 
-    pub(crate) fn before(&self) -> &Clock {
-        &self.before
-    }
-
-    pub(crate) fn before_shared(&self) -> &Arc<Clock> {
+    pub(crate) fn before(&self) -> &Arc<Clock> {
         &self.before
     }
 
