@@ -103,6 +103,18 @@ fn stale_rounds(
     stale.into_inner()
 }
 
+/// The tries in which stale data must show once: by chance, all of one try may come in time.
+const TRIES: usize = 20;
+
+/// Whether the target's GPU is ever seen without the data, of which it was told.
+fn shows_stale(
+    model: MemoryModel,
+    write: fn(&Round<'_>, &[u64]) -> Result<()>,
+    learn: fn(&Round<'_>, &Barrier) -> Result<()>,
+) -> bool {
+    (0..TRIES).any(|_| stale_rounds(model, write, learn) > 0)
+}
+
 fn put_and_quiet(round: &Round<'_>, data: &[u64]) -> Result<()> {
     round.world.put(round.x, data, 1)?;
     round.world.quiet()
@@ -156,7 +168,7 @@ fn m27_after_a_quiet_of_the_ordered_model_the_targets_gpu_has_the_data() {
         0
     );
     // The relaxed model leaves the flush to the target, which makes no call here.
-    assert!(stale_rounds(MemoryModel::Relaxed, put_and_quiet, outside) > 0);
+    assert!(shows_stale(MemoryModel::Relaxed, put_and_quiet, outside));
 }
 
 #[test]
@@ -164,6 +176,7 @@ fn m27_after_a_quiet_of_the_ordered_model_the_targets_gpu_has_the_data() {
 fn m22_m27_after_a_wait_for_a_signal_the_gpu_has_the_data() {
     for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
         assert_eq!(stale_rounds(model, put_signal, wait_for_signal), 0);
-        assert!(stale_rounds(model, put_signal, look_for_signal) > 0);
+        // Of the ordered model, PE 0's message has PE 1's progress thread flush soon after: a race.
+        assert!(shows_stale(model, put_signal, look_for_signal), "{model:?}");
     }
 }
