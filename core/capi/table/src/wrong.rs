@@ -8,12 +8,15 @@ use crate::table::functions;
 
 /// The header with them: `WRONG(X)` is `X(number, call, tells, statement)` for each, where `tells` is in the message;
 /// `NULLS(X)` is the same of memory of the program's own that is null, which is told where checks are on; and `ANY(X)` is
-/// `X(number, call, statement)` for a call of each kind that makes sense.
+/// `X(number, call, statement)` for a call of each kind that makes sense. Without `cuda`, functions for GPUs are
+/// left out: the library refuses each call of them then.
 #[must_use]
-pub fn wrong_calls() -> String {
+pub fn wrong_calls(cuda: bool) -> String {
     let (mut wrong, mut nulls, mut any) = (String::new(), String::new(), String::new());
     let (mut wrongs, mut nullses, mut anys) = (0, 0, 0);
-    for function in examples() {
+    let mut examples = examples();
+    examples.retain(|function| cuda || !function.name.starts_with("shmemx_cuda_"));
+    for function in examples {
         let _ = writeln!(
             any,
             "    X({anys}, {}, {}) \\",

@@ -518,7 +518,8 @@ fn arrays_of_python_over_symmetric_memory() {
 fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
     let folder = prefix().join("wrong");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("wrong.h"), oxshmem_capi_table::wrong_calls()).unwrap();
+    let calls = oxshmem_capi_table::wrong_calls(cfg!(feature = "cuda"));
+    std::fs::write(folder.join("wrong.h"), calls).unwrap();
     let program = compile(
         "wrong.c",
         "wrong.c",
