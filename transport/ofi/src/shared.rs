@@ -57,6 +57,11 @@ impl Shared {
     /// Drives the provider, and wakes the inbox if there is mail.
     pub(crate) fn drive(&self, state: &mut State) -> bool {
         let worked = state.drive();
+        // The provider's descriptor does not tell a sleeper of what this thread has taken.
+        let asleep = worked && self.sleepers.load(Ordering::Relaxed) > 0;
+        if asleep && !std::mem::replace(&mut state.woke_lanes, true) {
+            wake(&self.wake_lanes);
+        }
         if !state.mailbox.is_empty() || state.failed.is_some() {
             self.arrived.notify_all();
         }

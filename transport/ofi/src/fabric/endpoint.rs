@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::info::Info;
 use super::memory::{MemoryRegion, Registration};
 use super::open::{OpenDomain, close};
-use super::queue::{MISSING, check, open_queue};
+use super::queue::{MISSING, check, of_sockets, open_queue};
 use super::slots::{Kinds, LONG_BUFFER, SlotId, Slots};
 use super::sys;
 use crate::facts::bits;
@@ -74,6 +74,8 @@ pub(crate) struct Endpoint {
     binds_memory: bool,
     /// Whether a message can be sent from two places.
     joins: bool,
+    /// Whether the provider may have ended an operation since the queue was last empty: posts end some at once.
+    may_have_ends: bool,
     /// Slots whose operations access memory in place.
     in_place: BTreeSet<u32>,
     /// The registration of the slots, where the provider wants local keys.
@@ -91,6 +93,10 @@ impl Endpoint {
         let domain = OpenDomain::open(info)?;
         let library = domain.library();
         let (cq, wait) = open_queue(&domain, 2 * (SENDS + RECEIVES + BARE))?;
+        let wait = match info.facts().provider.as_str() {
+            "net" | "tcp" => wait.map(of_sockets),
+            _ => wait,
+        };
         let mut endpoint = Endpoint {
             ep: std::ptr::null_mut(),
             av: std::ptr::null_mut(),
@@ -99,6 +105,7 @@ impl Endpoint {
             binds_memory: info.facts().mr_mode & bits::MR_ENDPOINT != 0,
             slot_memory: None,
             joins: joins(info),
+            may_have_ends: true,
             in_place: BTreeSet::new(),
             slots: ManuallyDrop::new(Slots::new(Kinds {
                 sends: SENDS,
@@ -274,6 +281,7 @@ impl Endpoint {
         self.slots.set_busy(slot, true);
         let code = post(self.ep, context);
         if code == 0 {
+            self.may_have_ends = true;
             return Ok(true);
         }
         self.slots.set_busy(slot, false);
@@ -466,6 +474,7 @@ impl Endpoint {
             read.map_or(MISSING as isize, |f| f(self.cq, at, BATCH))
         };
         if count == -(sys::FI_EAGAIN as isize) {
+            self.may_have_ends = false;
             return Ok(());
         }
         if count == -(sys::_bindgen_ty_1::FI_EAVAIL as isize) {
@@ -537,6 +546,9 @@ impl Endpoint {
     pub(crate) fn may_sleep(&self) -> Option<bool> {
         // Providers may follow the wait object of a queue that has none: shm of 1.17 does.
         self.wait?;
+        if self.may_have_ends {
+            return Some(false);
+        }
         let fabric = self.domain.fabric();
         // SAFETY: the fabric and the queue are open.
         let code = unsafe {

@@ -1,5 +1,6 @@
 //! Completion queues, and the results of calls.
 
+use std::fs;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -58,4 +59,26 @@ pub(super) fn open_queue(
     let (code, cq) = open_as(sys::fi_wait_obj::FI_WAIT_NONE);
     check(domain.library(), "fi_cq_open", code)?;
     Ok((cq, None))
+}
+
+/// The descriptor to sleep on in the stead of a queue's own: that of the sockets' events alone, if it is part of the queue's.
+///
+/// The queue's own has a second part, which tells that an operation has ended. A sleeper here has taken all ends before, and another thread that
+/// takes some wakes it. And the provider `net` of libfabric 1.17 never takes that mark back (its `fi_trywait` does nothing): from the first
+/// end on, a sleep on the queue's own descriptor ends at once.
+pub(super) fn of_sockets(queue: RawFd) -> RawFd {
+    let parts = fs::read_to_string(format!("/proc/self/fdinfo/{queue}")).unwrap_or_default();
+    let parts = parts.lines().filter_map(|line| {
+        let number = line.strip_prefix("tfd:")?.split_whitespace().next()?;
+        number.parse::<RawFd>().ok()
+    });
+    let is_set = |part: &RawFd| {
+        let kind = fs::read_link(format!("/proc/self/fd/{part}"));
+        kind.is_ok_and(|kind| kind.to_string_lossy() == "anon_inode:[eventpoll]")
+    };
+    let sets: Vec<_> = parts.filter(is_set).collect();
+    match sets[..] {
+        [one] => one,
+        _ => queue,
+    }
 }

@@ -1,4 +1,4 @@
-//! Operations that a PE refuses, between two domains of this process over TCP: their poster gets the error.
+//! Two domains of this process over TCP: operations that one refuses, and sleeps while nothing comes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use oxshmem_ofi::{Interface, Ofi, Settings};
 use oxshmem_transport::{
     Domain, Error, HostId, Job, Lane, Local, Memory, MemoryKind, Op, Pe, Peer, Region, RegionId,
-    Remote, Transport,
+    Remote, Sleep, Transport,
 };
 
 fn host() -> HostId {
@@ -20,9 +20,9 @@ fn host() -> HostId {
 
 const REGION: RegionId = RegionId(0);
 
-fn open(me: u32) -> Arc<dyn Domain> {
+fn open(me: u32, provider: &str) -> Arc<dyn Domain> {
     let ofi = Ofi::with(Settings {
-        providers: Some(vec!["tcp".into()]),
+        providers: Some(vec![provider.into()]),
         interfaces: Some(vec![Interface::Name("lo".into())]),
         ..Settings::default()
     });
@@ -79,7 +79,7 @@ fn drive(lane: &mut dyn Lane, completed: u64) -> Result<(), Error> {
 
 #[test]
 fn m35_a_put_to_memory_that_its_pe_has_freed_is_an_error_of_the_poster() {
-    let (one, other) = (open(0), open(1));
+    let (one, other) = (open(0, "tcp"), open(1, "tcp"));
     let region = register(&*other);
     for (from, to, pe) in [(&one, &other, 1), (&other, &one, 0)] {
         let _learnt = from.reach(&peer(pe, &**to), MemoryKind::Host);
@@ -104,4 +104,31 @@ fn m35_a_put_to_memory_that_its_pe_has_freed_is_an_error_of_the_poster() {
     assert!(named && told.contains("refused a put"), "{told}");
     assert_eq!(lane.counters(Pe(1)).completed, 1, "neither is complete");
     drop(lane);
+}
+
+/// Sleeps of a lane while nothing comes, at most: what the other side had to tell may still have come in the first ones.
+const SLEEPS: u32 = 50;
+
+#[test]
+fn a_sleep_lasts_while_nothing_comes_though_operations_have_ended() {
+    for provider in ["tcp", "net"] {
+        let (one, other) = (open(0, provider), open(1, provider));
+        let region = register(&*other);
+        for (from, to, pe) in [(&one, &other, 1), (&other, &one, 0)] {
+            let _learnt = from.reach(&peer(pe, &**to), MemoryKind::Host);
+        }
+        let theirs = peer(1, &*other);
+        one.import(&theirs, REGION, region.key(), None).unwrap();
+        let mut lane = one.lane().unwrap();
+        let mut value = 5;
+        // SAFETY: the value lives until the lane has ended.
+        let posted = unsafe { lane.post(Pe(1), &[put(&mut value), Op::Flush]) };
+        assert_eq!(posted.accepted, 2, "{provider}");
+        drive(&mut *lane, 2).unwrap();
+        let lasts = (0..SLEEPS).any(|_| {
+            lane.progress().unwrap();
+            matches!(lane.sleep(Duration::from_millis(5)), Sleep::Elapsed)
+        });
+        assert!(lasts, "{provider}: every sleep ended at once");
+    }
 }
