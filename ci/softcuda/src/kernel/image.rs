@@ -12,6 +12,7 @@
 //! Each load makes a new copy of the variables, as on a device.
 
 use std::ffi::{c_int, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::fiber::{CALLS, Calls};
 use super::shape::Packed;
@@ -40,6 +41,8 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub(crate) struct Image {
     object: SharedObject,
+    /// The first address of its code, if it was built for the race detector.
+    start: usize,
     /// Whether it was built for the race detector.
     pub(crate) checked: bool,
 }
@@ -52,6 +55,39 @@ pub(crate) fn is_image(at: In<u8>) -> bool {
         .all(|(index, byte)| at.at(index).is_ok_and(|found| found == *byte))
 }
 
+/// The addresses of the shared object that has an address in it: the first, and their number.
+fn extent(inside: *mut c_void) -> (usize, usize) {
+    struct Search {
+        inside: usize,
+        found: (usize, usize),
+    }
+    unsafe extern "C" fn look(
+        object: *mut libc::dl_phdr_info,
+        _: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the object that the loader gives, and the search that `extent` gives.
+        let (object, search) = unsafe { (&*object, &mut *search.cast::<Search>()) };
+        let count = usize::from(object.dlpi_phnum);
+        // SAFETY: so many headers lie there.
+        let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, count) };
+        let loaded = headers.iter().filter(|one| one.p_type == libc::PT_LOAD);
+        let end = loaded.map(|one| (one.p_vaddr + one.p_memsz) as usize).max();
+        let (base, length) = (object.dlpi_addr as usize, end.unwrap_or(0));
+        if (base..base + length).contains(&search.inside) {
+            search.found = (base, length);
+        }
+        0
+    }
+    let mut search = Search {
+        inside: inside.addr(),
+        found: (0, 0),
+    };
+    // SAFETY: the function above, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
 /// The bytes of an image's shared object.
 fn object<'a>(at: In<u8>) -> Outcome<&'a [u8]> {
     let head = at.list(16)?;
@@ -61,6 +97,14 @@ fn object<'a>(at: In<u8>) -> Outcome<&'a [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(at.raw().add(16), length) })
 }
 
+impl Drop for Image {
+    fn drop(&mut self) {
+        if self.checked {
+            crate::race::unloaded(self.start);
+        }
+    }
+}
+
 impl Image {
     /// Loads a copy of an image.
     pub(crate) fn load(at: In<u8>) -> Outcome<Image> {
@@ -68,17 +112,27 @@ impl Image {
             eprintln!("softcuda: an image of kernels can not be loaded: {words}");
             Code::INVALID_IMAGE
         };
-        let object = SharedObject::from_bytes(object(at)?).map_err(refuse)?;
+        let code = object(at)?;
+        let object = SharedObject::from_bytes(code).map_err(refuse)?;
         let slot = object
             .symbol("softcuda_calls")
             .ok_or_else(|| refuse("it exports no softcuda_calls".to_owned()))?;
         // SAFETY: by the agreement above, a variable that holds a pointer to the table.
         unsafe { slot.cast::<*const Calls>().write(&raw const CALLS) };
         let checked = object.symbol("softcuda_checked").is_some();
+        let mut start = 0;
         if checked {
-            crate::race::activate();
+            let mut content = DefaultHasher::new();
+            code.hash(&mut content);
+            let code = extent(slot);
+            start = code.0;
+            crate::race::activate(code, content.finish());
         }
-        Ok(Image { object, checked })
+        Ok(Image {
+            object,
+            start,
+            checked,
+        })
     }
 
     /// A kernel's code, and the bytes of each of its parameters.

@@ -129,6 +129,9 @@ impl Launch {
             true => GridCheck::begin(&self.function.name, self.shape),
             false => None,
         };
+        if !checked {
+            race::is_unseen();
+        }
         let grid = Grid {
             name: &self.function.name,
             code: self.function.code,
@@ -143,8 +146,9 @@ impl Launch {
             progress: Progress::default(),
         };
         let result = fiber::run(&grid);
-        if let Some(check) = grid.check {
-            check.end();
+        match grid.check {
+            Some(check) => check.end(),
+            None => race::is_unseen(),
         }
         result
     }

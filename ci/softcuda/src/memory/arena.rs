@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use super::identity::identity;
 use crate::call::Outcome;
 use crate::code::Code;
 
@@ -116,6 +117,7 @@ impl Arena {
 
     /// Maps a file's bytes for the driver at an address.
     pub(crate) fn show(&self, address: u64, length: u64, file: BorrowedFd<'_>) -> Outcome {
+        crate::race::mapped(address as usize, length as usize, identity(file)?);
         self.map(
             self.bytes_of(address) as u64,
             length,
@@ -146,7 +148,7 @@ impl Arena {
 
     /// Unmaps the bytes, for the driver and for kernels.
     pub(crate) fn hide(&self, address: u64, length: u64) -> Outcome {
-        crate::race::forget(address as usize, length as usize);
+        crate::race::unmapped(address as usize, length as usize);
         self.map(self.bytes_of(address) as u64, length, libc::PROT_NONE, None)?;
         if self.kernels {
             self.map(address, length, libc::PROT_NONE, None)

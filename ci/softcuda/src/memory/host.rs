@@ -84,10 +84,12 @@ impl Memory {
         let range = self.host.remove(&address).ok_or(Code::INVALID_VALUE)?;
         if range.allocated {
             let length = range.length.next_multiple_of(PAGE) as usize;
-            crate::race::forget(address as usize, length);
+            crate::race::unmapped(address as usize, length);
             // SAFETY: the driver mapped it, the memory is held for writing, so no copy uses it, and
             // the user gave it back.
             unsafe { libc::munmap(address as *mut libc::c_void, length) };
+        } else {
+            crate::race::released(address as usize);
         }
         Ok(())
     }
@@ -98,6 +100,7 @@ impl Memory {
         if before.is_some_and(|(start, other)| start + other.length > address) {
             return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);
         }
+        crate::race::page_locked(address as usize, range.length as usize);
         self.host.insert(address, range);
         Ok(())
     }

@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::physical::identity;
+use super::identity::identity;
 use super::{Origin, Physical};
 use crate::call::{Out, Outcome};
 use crate::code::Code;

@@ -3,6 +3,7 @@
 mod allocation;
 mod arena;
 mod host;
+mod identity;
 mod ipc;
 mod physical;
 mod pointer;

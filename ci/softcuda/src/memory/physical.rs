@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use super::identity::identity;
 use crate::call::Outcome;
 use crate::code::Code;
 use crate::driver::{driver, fresh, running};
@@ -98,19 +99,13 @@ impl Physical {
     }
 }
 
-/// Device and inode number of a file.
-pub(crate) fn identity(file: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
-    // SAFETY: all zeroes is a valid `stat`.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor, and a place for the answer.
-    match unsafe { libc::fstat(file.as_raw_fd(), &raw mut stat) } {
-        0 => Ok((stat.st_dev, stat.st_ino)),
-        _ => Err(Code::OPERATING_SYSTEM),
-    }
-}
-
 impl Drop for Physical {
     fn drop(&mut self) {
+        if self.charged > 0
+            && let Ok(file) = self.identity()
+        {
+            crate::race::ended(file, self.size as usize);
+        }
         if let Ok(driver) = running() {
             driver.devices[self.ordinal].discharge(self.charged);
         }

@@ -108,7 +108,8 @@ pub(crate) fn join(clock: &mut Arc<Clock>, other: &Arc<Clock>) {
     Arc::make_mut(clock).join(other);
 }
 
-fn covers(clock: &Clock, other: &Clock) -> bool {
+/// Whether a clock has all that another has.
+pub(super) fn covers(clock: &Clock, other: &Clock) -> bool {
     let over = |(strand, piece): &(u32, u32)| {
         let agent = Agent {
             strand: *strand,

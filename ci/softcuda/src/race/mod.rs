@@ -7,8 +7,16 @@
 //! The order is that of CUDA's memory model: barriers of blocks and grids, `__syncwarp`, fences and atomic operations with their scopes,
 //! and, between kernels, streams, events, and the calls by which the host waits. The host is one thread for it: what the host's own code
 //! does to memory is not seen.
+//!
+//! The processes of a job have one set of [notes], in an [arena] that each of them maps at one address. There, memory and code have
+//! [names] that mean the same in all of them. What a host does to tell another one of something is not seen either: the calls by which it does so
+//! are ([`host_calls`]), and what it may have told is taken for told.
 
+mod arena;
 mod clock;
+mod meeting;
+mod names;
+mod notes;
 mod place;
 mod report;
 mod scope;
@@ -16,59 +24,37 @@ mod shadow;
 mod thread;
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use self::clock::{Agent, Clock};
+pub(crate) use self::names::FileId;
 pub(crate) use self::place::{COPY, FILL, Place, STREAM_WORD};
 pub(crate) use self::scope::Scope;
 pub(crate) use self::thread::{Thread, gathered};
 
 pub(crate) use self::clock::join;
+use self::notes::{Launch, Notes, is_active, keep, notes, take};
 use self::place::CODES;
-use self::report::Launch;
 use self::scope::Reach;
-use self::shadow::{Access, ByAddress, Kind, Shadow};
+use self::shadow::{Access, Kind};
 use self::thread::{Order, Released, publish};
 use crate::kernel::shape::Shape;
 use crate::sync::lock;
-
-/// Whether a checked image was loaded.
-static ACTIVE: AtomicBool = AtomicBool::new(false);
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
-
-/// The detector's knowledge of the whole process.
-#[derive(Default)]
-struct State {
-    shadow: Shadow,
-    /// By address: what atomic stores have published there.
-    published: ByAddress<Vec<Released>>,
-    /// The host's clock.
-    host: Arc<Clock>,
-    /// By strand and piece.
-    launches: HashMap<(u32, u32), Launch>,
-    /// The number of times that memory was forgotten.
-    forgets: u64,
-    /// The places of races that were told.
-    told: HashSet<(usize, usize, usize)>,
-}
 
 /// Orders, as compilers number them.
 const RELAXED: u32 = 0;
 const ACQUIRE: u32 = 2;
 const RELEASE: u32 = 3;
 
-/// Turns the detector on, for an image that was just loaded.
-pub(crate) fn activate() {
+/// Turns the detector on, for an image that was just loaded: the bytes of its code, from an address.
+pub(crate) fn activate((at, length): (usize, usize), content: u64) {
+    names::loaded(at, length, content);
+    notes::join_job();
     // Else places in it have no line.
     backtrace::clear_symbol_cache();
     report::watch_the_end();
-    ACTIVE.store(true, Ordering::Release);
-}
-
-pub(crate) fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed)
+    notes::activate();
 }
 
 /// The operation of an access to one word.
@@ -81,6 +67,9 @@ pub(crate) enum Atomic {
 
 /// A plain or volatile access of a thread. A volatile one is a relaxed operation for the whole system.
 pub(crate) fn access(thread: &mut Thread, place: Place, writes: bool, volatile: bool) {
+    if !is_active() {
+        return;
+    }
     if volatile {
         let operation = if writes { Atomic::Store } else { Atomic::Load };
         let how = (RELAXED, is_of_host(place.at));
@@ -93,14 +82,15 @@ pub(crate) fn access(thread: &mut Thread, place: Place, writes: bool, volatile: 
         atomic: false,
     };
     let reach = thread.place();
-    let mut state = lock(&STATE);
-    if writes && !state.published.is_empty() {
-        state.withdraw(place.at, place.len);
+    let mut notes = notes();
+    if writes && !notes.published.is_empty() {
+        let name = notes.byte(place.at);
+        notes.withdraw(name, place.len);
     }
-    note(&mut state, thread, place, kind, reach);
+    note(&mut notes, thread, place, kind, reach);
 }
 
-impl State {
+impl Notes {
     /// Takes back the releases that were published in these bytes.
     fn withdraw(&mut self, at: usize, len: usize) {
         if len <= 8 {
@@ -124,26 +114,37 @@ fn begin_atomic(
     operation: Atomic,
     (order, of_host): (u32, bool),
 ) {
+    if !is_active() {
+        return;
+    }
     let kind = Kind {
         writes: operation != Atomic::Load,
         atomic: true,
     };
-    let mut state = lock(&STATE);
+    let mut notes = notes();
     let reach = thread.next_reach();
-    note(&mut state, thread, place, kind, reach);
+    note(&mut notes, thread, place, kind, reach);
     if operation == Atomic::Load {
         return;
     }
-    let new = thread.published(Order::of(order));
+    let new = arena::inside(false, || thread.published(Order::of(order)));
     if of_host {
+        let host = notes.host();
         let whole = new.iter().filter(|one| one.by.scope == Scope::System);
-        whole.for_each(|one| join(&mut state.host, &one.clock));
+        whole.for_each(|one| {
+            host.hears(&one.clock, true);
+            host.passes(&one.clock);
+        });
     }
-    let published = state.published.entry(place.at).or_default();
+    let name = notes.byte(place.at);
+    let published = notes.published.entry(name).or_default();
     if operation == Atomic::Store {
         published.clear();
     }
-    new.into_iter().for_each(|one| publish(published, one));
+    for Released { by, clock } in &new {
+        let (by, clock) = (*by, keep(clock));
+        publish(published, Released { by, clock });
+    }
     if published.len() > MANY {
         thread::shorten(published, thread.agent);
     }
@@ -172,16 +173,42 @@ pub(crate) fn after_atomic(thread: &mut Thread, at: usize, operation: Atomic, or
 }
 
 fn end_atomic(thread: &mut Thread, at: usize, operation: Atomic, (order, of_host): (u32, bool)) {
-    if operation != Atomic::Store {
-        let state = lock(&STATE);
-        if let Some(published) = state.published.get(&at) {
-            thread.reads(published, Order::of(order));
-        }
-        if of_host {
-            thread.reads(&[Released::of_host(&state.host)], Order::of(order));
-        }
+    if operation != Atomic::Store && is_active() {
+        let order = Order::of(order);
+        let new = notes().unread(thread, at, order, of_host);
+        thread.reads(&new, order);
     }
     thread.end_scope();
+}
+
+impl Notes {
+    /// The releases that are published in a word, as far as a thread has not read them yet. In a word that other processes may write, too, their
+    /// hosts may have passed on what they were told: their writes are not seen.
+    fn unread(&mut self, thread: &Thread, at: usize, order: Order, of_host: bool) -> Vec<Released> {
+        let name = self.byte(at);
+        let published = self.published.get(&name).into_iter().flatten();
+        let unread = published.filter(|one| !thread.has_read(one, order));
+        // Clocks of shared notes stay there.
+        let shared = self.numbers.is_some();
+        let copy = |clock: &Arc<Clock>| match shared {
+            true => Arc::new(Clock::clone(clock)),
+            false => Arc::clone(clock),
+        };
+        arena::inside(false, || {
+            let copied = unread.map(|one| Released {
+                by: one.by,
+                clock: copy(&one.clock),
+            });
+            let mut all: Vec<_> = copied.collect();
+            if of_host {
+                all.push(Released::of_host(&copy(&self.hosts[notes::me()].clock)));
+            }
+            if shared && (of_host || names::is_of_file(name)) {
+                all.push(Released::of_host(&self.passed()));
+            }
+            all
+        })
+    }
 }
 
 /// A fence of a thread.
@@ -189,73 +216,179 @@ pub(crate) fn fence(thread: &mut Thread, order: u32) {
     thread.fence(Order::of(order));
 }
 
-fn note(state: &mut State, thread: &mut Thread, place: Place, kind: Kind, reach: Reach) {
+fn note(notes: &mut Notes, thread: &mut Thread, place: Place, kind: Kind, reach: Reach) {
     let bytes = (place.at, place.len);
-    if thread.was_noted(bytes, kind, reach.scope, state.forgets) {
+    if thread.was_noted(bytes, kind, reach.scope, notes.forgets) {
         return;
     }
-    let access = Access::new(thread.stamp(), kind, reach, (place.pc, place.len));
+    let pc = match place.pc {
+        code if code < CODES => code,
+        pc => notes.code(pc),
+    };
+    let access = Access::new(thread.stamp(), kind, reach, (pc, place.len));
     let before = thread.before();
-    let Some(other) = state.shadow.note(place.at, place.len, access, before) else {
+    let name = notes.byte(place.at);
+    let Some(other) = notes.shadow.note(name, place.len, access, before) else {
         return;
     };
     // A copy has no place in the program: one report for each page.
-    let at = if place.pc.min(other.pc) < CODES {
-        place.at & !4095
+    let at = if pc.min(other.pc) < CODES {
+        name & !4095
     } else {
         0
     };
-    let places = (place.pc.min(other.pc), place.pc.max(other.pc), at);
-    if state.told.insert(places) {
-        report::tell(&state.launches, place, &access, &other);
-    }
+    let places = (pc.min(other.pc), pc.max(other.pc), at);
+    let is_new = notes.told.insert(places);
+    arena::inside(false, || {
+        // Another process may have told it of its own work.
+        report::count(places);
+        if is_new {
+            report::tell(notes, place.at, &access, &other);
+        }
+    });
 }
 
 /// The bytes are used by nobody any more, or by somebody else from now on.
 pub(crate) fn forget(at: usize, len: usize) {
     if is_active() {
-        let mut state = lock(&STATE);
-        state.forgets += 1;
-        state.shadow.forget(at, len);
-        if !state.published.is_empty() {
-            state.withdraw(at, len);
+        let mut notes = notes();
+        notes.forgets += 1;
+        let name = notes.byte(at);
+        notes.shadow.forget(name, len);
+        if !notes.published.is_empty() {
+            notes.withdraw(name, len);
         }
+    }
+}
+
+/// Bytes of a file are mapped at an address: those of a device's memory.
+pub(crate) fn mapped(at: usize, len: usize, file: FileId) {
+    names::mapped(at, len, file, 0);
+}
+
+/// Memory is mapped no more. Others may have the bytes of a file still.
+pub(crate) fn unmapped(at: usize, len: usize) {
+    let is_shared = names::is_mapped(at) && is_active() && notes().numbers.is_some();
+    if !is_shared {
+        forget(at, len);
+    }
+    names::unmapped(at);
+}
+
+/// A file's memory is given back by the process that has made it.
+pub(crate) fn ended(file: FileId, len: usize) {
+    if is_active() {
+        let mut notes = notes();
+        let name = notes.numbers.as_mut().and_then(|numbers| numbers.end(file));
+        if let Some(name) = name {
+            notes.forgets += 1;
+            notes.shadow.forget(name, len);
+            notes.withdraw(name, len);
+        }
+    }
+}
+
+/// Code is loaded no more.
+pub(crate) fn unloaded(at: usize) {
+    names::unloaded(at);
+}
+
+/// Memory of the program's own is page-locked no more. Its bytes stay what they are.
+pub(crate) fn released(at: usize) {
+    names::unmapped(at);
+}
+
+/// Memory of the program's own is page-locked.
+pub(crate) fn page_locked(at: usize, len: usize) {
+    if let Some((file, offset)) = names::shared_file(at).filter(|_| notes::has_job()) {
+        names::mapped(at, len, file, offset);
     }
 }
 
 /// The host's clock, for work that it gives.
 pub(crate) fn host() -> Arc<Clock> {
     match is_active() {
-        true => Arc::clone(&lock(&STATE).host),
+        true => take(&notes().hosts[notes::me()].clock),
         false => Arc::default(),
     }
 }
 
+/// Calls in which the host tells others of what it knows: what it hears during one, the library may pass on at once.
+static TELLS: AtomicUsize = AtomicUsize::new(0);
+
 /// The host has waited for something.
 pub(crate) fn host_waited(clock: &Arc<Clock>) {
     if is_active() {
-        join(&mut lock(&STATE).host, clock);
+        notes()
+            .host()
+            .hears(clock, TELLS.load(Ordering::Relaxed) > 0);
     }
 }
 
-/// The pieces of work of a stream.
-#[derive(Debug)]
-pub(crate) struct Strand {
-    number: u32,
-    done: Mutex<(u32, Arc<Clock>)>,
+/// The host begins a call by which others may hear of it, or comes to a meeting of all. Kernels of others may hear of it where the call
+/// has an address of GPU memory.
+pub(crate) fn host_calls(arguments: [usize; 6], meeting: u64) {
+    TELLS.fetch_add(1, Ordering::Relaxed);
+    if is_active() {
+        let on_gpu = arguments.into_iter().any(names::is_mapped);
+        notes().host().tells(on_gpu, meeting);
+    }
 }
 
-impl Default for Strand {
-    fn default() -> Strand {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        Strand {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
-            done: Mutex::default(),
+/// The call is over. `heard`: the host has heard of the other processes, or has met them.
+pub(crate) fn host_returns(heard: bool, meeting: u64) {
+    TELLS.fetch_sub(1, Ordering::Relaxed);
+    if heard && is_active() {
+        let mut notes = notes();
+        let heard = match meeting {
+            0 => notes.told_by_others(),
+            meeting => {
+                notes.host().leaves();
+                notes.said_at(meeting)
+            }
+        };
+        if let Some(heard) = heard {
+            notes.host().hears(&heard, false);
         }
     }
 }
 
+/// The running piece begins or ends work that is not seen: of a kernel that was not built for the detector. It may hear of others, and
+/// others may hear of it.
+pub(crate) fn is_unseen() {
+    if !is_active() {
+        return;
+    }
+    let heard = {
+        let notes = notes();
+        notes.told_by_others().map(|told| [told, notes.passed()])
+    };
+    with_running(|running| {
+        heard
+            .iter()
+            .flatten()
+            .for_each(|clock| join(&mut running.clock, clock));
+        notes().host().passes(&running.clock);
+    });
+}
+
+/// The pieces of work of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Strand {
+    number: OnceLock<u32>,
+    done: Mutex<(u32, Arc<Clock>)>,
+}
+
 impl Strand {
+    /// Its number among those of all processes.
+    fn number(&self) -> u32 {
+        *self.number.get_or_init(|| {
+            let strands = &mut notes().strands;
+            strands.push(notes::me());
+            (strands.len() - 1) as u32
+        })
+    }
+
     /// The clock behind all that it has done.
     pub(crate) fn clock(&self) -> Arc<Clock> {
         Arc::clone(&lock(&self.done).1)
@@ -271,12 +404,13 @@ impl Strand {
         if !is_active() {
             return work();
         }
+        let number = self.number();
         let (piece, before) = {
             let done = lock(&self.done);
             (done.0 + 1, Arc::clone(&done.1))
         };
         let running = Piece {
-            strand: self.number,
+            strand: number,
             piece,
             device: device as u32,
             clock: before,
@@ -288,7 +422,7 @@ impl Strand {
         if let Some(ended) = ended {
             join(&mut done.1, &ended.clock);
             done.0 = ended.piece;
-            Arc::make_mut(&mut done.1).end(self.number, ended.piece);
+            Arc::make_mut(&mut done.1).end(number, ended.piece);
         }
         result
     }
@@ -421,15 +555,15 @@ impl GridCheck {
             device,
             clock: before,
         } = running;
-        let launch = Launch {
-            name: name.to_owned(),
-            shape,
-        };
-        let launches = &mut lock(&STATE).launches;
-        if launches.len() >= MOST_LAUNCHES {
-            launches.clear();
+        let mut notes = notes();
+        if notes.launches.len() >= MOST_LAUNCHES {
+            notes.launches.clear();
         }
-        launches.insert((strand, piece), launch);
+        let name = name.to_owned();
+        notes
+            .launches
+            .insert((strand, piece), Launch { name, shape });
+        drop(notes);
         Some(GridCheck {
             strand,
             piece,

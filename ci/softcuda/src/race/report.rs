@@ -1,56 +1,49 @@
 //! The report of a race: both places, and what would order them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, Once};
 
 use super::clock::Agent;
-use super::place::{COPY, FILL, Place, STREAM_WORD};
+use super::notes::Notes;
+use super::place::{COPY, FILL, STREAM_WORD};
 use super::scope::Reach;
 use super::shadow::Access;
-use crate::kernel::shape::Shape;
-
-/// A kernel that was launched.
-#[derive(Clone, Debug)]
-pub(crate) struct Launch {
-    pub(crate) name: String,
-    pub(crate) shape: Shape,
-}
+use crate::sync::lock;
 
 /// The exit status of a process in which a race was found, as that of the compilers' own checks.
 const STATUS: i32 = 66;
 /// Lanes of a warp.
 const LANES: u32 = 32;
 
-static FOUND: AtomicU32 = AtomicU32::new(0);
+/// The places of the races that this process has found.
+static FOUND: LazyLock<Mutex<HashSet<Places>>> = LazyLock::new(Mutex::default);
 
-/// Tells of a race between an access to a place and an earlier one.
-pub(super) fn tell(
-    launches: &HashMap<(u32, u32), Launch>,
-    place: Place,
-    access: &Access,
-    other: &Access,
-) {
-    FOUND.fetch_add(1, Ordering::Relaxed);
+/// The places of a race: in code, and in memory for those that have none in code.
+pub(super) type Places = (usize, usize, usize);
+
+/// Counts a race.
+pub(super) fn count(places: Places) {
+    lock(&FOUND).insert(places);
+}
+
+/// Tells of a race between an access to an address and an earlier one.
+pub(super) fn tell(notes: &Notes, at: usize, access: &Access, other: &Access) {
     let tell = || {
         eprintln!(
             "softcuda: race: {}\n  and, before it, {}\n  at {:#x}: neither is ordered before the other. {}",
-            told(launches, access),
-            told(launches, other),
-            place.at,
-            mend(launches, access, other)
+            told(notes, access),
+            told(notes, other),
+            at,
+            mend(notes, access, other)
         );
     };
     // To read debug information takes more than a fiber's stack.
     std::thread::scope(|scope| {
         let done = std::thread::Builder::new().spawn_scoped(scope, tell);
         if done.is_err() {
-            eprintln!(
-                "softcuda: race at {:#x}: no thread can be started to say where",
-                place.at
-            );
+            eprintln!("softcuda: race at {at:#x}: no thread can be started to say where");
         }
     });
 }
@@ -70,7 +63,7 @@ pub(super) fn watch_the_end() {
 
 /// Gives a process with races a status that says so, if it did not fail otherwise.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    let count = FOUND.load(Ordering::Relaxed);
+    let count = lock(&FOUND).len();
     if count == 0 {
         return;
     }
@@ -86,7 +79,7 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 }
 
 /// An access in words.
-fn told(launches: &HashMap<(u32, u32), Launch>, access: &Access) -> String {
+fn told(notes: &Notes, access: &Access) -> String {
     let len = access.len;
     let what = match (access.kind.writes, access.kind.atomic) {
         (true, false) => "a write",
@@ -94,14 +87,25 @@ fn told(launches: &HashMap<(u32, u32), Launch>, access: &Access) -> String {
         (true, true) => "an atomic or volatile write",
         (false, true) => "an atomic or volatile read",
     };
+    let agent = access.stamp.agent;
+    let process = process(notes, agent);
+    let whose = match notes.hosts.get(process) {
+        Some(host) if notes.hosts.len() > 1 => format!("{}'s ", host.name),
+        _ => String::new(),
+    };
     match access.pc {
-        COPY => return format!("{what} of {len} bytes by a copy"),
-        FILL => return format!("{what} of {len} bytes by a fill (cudaMemset)"),
-        STREAM_WORD => return "a write of a stream (cuStreamWriteValue)".to_owned(),
+        COPY => return format!("{what} of {len} bytes by {}", article(&whose, "copy")),
+        FILL => {
+            let fill = article(&whose, "fill (cudaMemset)");
+            return format!("{what} of {len} bytes by {fill}");
+        }
+        STREAM_WORD => {
+            let stream = article(&whose, "stream (cuStreamWriteValue)");
+            return format!("a write of {stream}");
+        }
         _ => {}
     }
-    let agent = access.stamp.agent;
-    let who = match launches.get(&(agent.strand, agent.piece)) {
+    let who = match notes.launches.get(&(agent.strand, agent.piece)) {
         None => format!("thread {}", agent.thread),
         Some(launch) => {
             let threads = launch.shape.block_threads();
@@ -120,13 +124,34 @@ fn told(launches: &HashMap<(u32, u32), Launch>, access: &Access) -> String {
         false => String::new(),
     };
     format!(
-        "{what} of {len} bytes by {who} at {}{scope}",
-        line(access.pc)
+        "{what} of {len} bytes by {whose}{who} at {}{scope}",
+        line(notes, access.pc)
     )
 }
 
+/// A thing, and whose it is if there are several processes.
+fn article(whose: &str, thing: &str) -> String {
+    match whose {
+        "" => format!("a {thing}"),
+        whose => format!("{whose}{thing}"),
+    }
+}
+
+/// The number of the process of an agent.
+fn process(notes: &Notes, agent: Agent) -> usize {
+    let process = notes.strands.get(agent.strand as usize);
+    process.copied().unwrap_or(usize::MAX)
+}
+
 /// File and line of a place in a kernel: of the program's own if possible, whose functions have the emulation's in them.
-fn line(pc: usize) -> String {
+fn line(notes: &Notes, name: usize) -> String {
+    let place = match &notes.numbers {
+        None => Some(name),
+        Some(numbers) => numbers.place(name),
+    };
+    let Some(pc) = place else {
+        return "a place in an image that this process has not loaded".to_owned();
+    };
     let (mut own, mut any) = (None, None);
     // The call's own line, not that behind it.
     backtrace::resolve((pc - 1) as *mut c_void, |symbol| {
@@ -153,9 +178,13 @@ fn plain(name: &str) -> String {
 }
 
 /// The call that may be missing.
-fn mend(launches: &HashMap<(u32, u32), Launch>, one: &Access, other: &Access) -> &'static str {
+fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
     let (a, b) = (one.stamp.agent, other.stamp.agent);
     let places: [Reach; 2] = [one.reach, other.reach];
+    if process(notes, a) != process(notes, b) {
+        return "PEs are ordered by a signal or a flag: a fence before it (oxshmem_fence, __threadfence_system), or a put with a signal, and a \
+                wait for it; or by a barrier, for kernels' work when the host has waited for it (cudaStreamSynchronize).";
+    }
     if a.strand != b.strand || a.piece != b.piece {
         return "Work of different streams is ordered by an event (cudaStreamWaitEvent) or by the host.";
     }
@@ -163,7 +192,8 @@ fn mend(launches: &HashMap<(u32, u32), Launch>, one: &Access, other: &Access) ->
         return "The scope of one operation does not reach the other's block or device.";
     }
     if places[0].block == places[1].block {
-        let threads = launches
+        let threads = notes
+            .launches
             .get(&(a.strand, a.piece))
             .map_or(u32::MAX, |launch| launch.shape.block_threads());
         let lane = |agent: Agent| agent.thread % threads / LANES;

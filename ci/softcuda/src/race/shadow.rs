@@ -179,6 +179,13 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
+    pub(super) fn with_capacity(cells: usize) -> Shadow {
+        Shadow {
+            cells: ByAddress::with_capacity_and_hasher(cells, BuildHasherDefault::default()),
+            spans: Vec::new(),
+        }
+    }
+
     /// Notes an access to `len` bytes, and gives an earlier one that it is not ordered with, if there is one.
     pub(crate) fn note(
         &mut self,

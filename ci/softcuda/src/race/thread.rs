@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::clock::{Agent, Clock, Stamp, join};
+use super::clock::{Agent, Clock, Stamp, covers, join};
 use super::scope::{Reach, Scope};
 use super::shadow::Kind;
 
@@ -207,6 +207,13 @@ impl Thread {
             publish(&mut all, Released { by: reach, clock });
         }
         all
+    }
+
+    /// Whether a load of this order learns nothing from a release.
+    pub(super) fn has_read(&self, released: &Released, order: Order) -> bool {
+        let Released { by, clock } = released;
+        let mut read = self.read.iter().filter(|old| old.by == *by);
+        covers(&self.before, clock) || !order.acquires && read.any(|old| covers(&old.clock, clock))
     }
 
     /// An atomic load that has read what others have published.

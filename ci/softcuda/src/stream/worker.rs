@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Stream, Task};
 use crate::call::Outcome;
+use crate::driver::running;
 use crate::sync::lock;
 
 /// Random delays before work, so that missing synchronisation shows.
@@ -57,7 +58,9 @@ impl Stream {
     }
 
     fn work(&self, task: &Task) -> Outcome {
-        let device = self.context.ordinal;
+        // Not by the ordinal: each process may see other devices.
+        let ordinal = self.context.ordinal;
+        let device = running().map_or(ordinal, |driver| driver.devices[ordinal].physical);
         self.strand.piece(device, || (task.work)(&self.context))
     }
 

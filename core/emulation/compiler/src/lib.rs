@@ -8,6 +8,7 @@
 mod dependencies;
 mod elf;
 mod error;
+mod host_calls;
 mod ir;
 mod library_files;
 mod link;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::elf;
 use crate::error::Failure;
+use crate::host_calls;
 use crate::ir::host;
 use crate::options::Options;
 use crate::oxshmem;
@@ -214,6 +215,11 @@ pub(crate) fn program(
     if oxshmem::is_called(&files) {
         command.arg(announcement(tools, work)?);
     }
+    let library = oxshmem::library(&runtime)?;
+    if let Some((library, _)) = library.as_ref().filter(|_| options.check) {
+        command.args(host_calls::object(tools, &files, library, work)?);
+        command.arg(host_calls::EXPORT);
+    }
     command.args(&options.link);
     rpath(&mut command, &runtime);
     if options.driver {
@@ -225,7 +231,7 @@ pub(crate) fn program(
         command.arg(driver);
     }
     // Programs that make none of its calls do not need it.
-    if let Some((library, folder)) = oxshmem::library(&runtime)? {
+    if let Some((library, folder)) = library {
         rpath(&mut command, &folder);
         command.args(["-Wl,--push-state,--as-needed"]);
         command.arg(library).arg("-Wl,--pop-state");

@@ -140,6 +140,10 @@ fn host_driver(tools: &Toolchain, options: &Options, input: &Input, words: &[OsS
         command.arg("-g");
     }
     command.args(&options.common).args(words);
+    if options.check {
+        // Inlined calls of the host are not seen.
+        command.arg("-UOXSHMEM_INLINE");
+    }
     for folder in [&tools.headers, &tools.cuda, &tools.library_headers] {
         command.arg("-isystem").arg(folder);
     }
