@@ -124,13 +124,21 @@ static void after(size_t number)
       shmem_team_get_config(SHMEM_TEAM_WORLD, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 && config.num_contexts == 77)    \
     X(shmem_ctx_get_team, shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) != 0 && team == SHMEM_TEAM_INVALID)
 
-/* Calls that give a status, give what is none, and tell why. */
-#define GIVES(X)                                                                                                      \
+/* Calls for GPUs that give a status. A library without the feature says so of each. */
+#ifdef NO_CUDA
+#define CUDA_STATUSES(X)
+#else
+#define CUDA_STATUSES(X)                                                                                               \
     X(shmemx_cuda_init, shmemx_cuda_init() != 0)                                                                      \
     X(shmemx_cuda_check, shmemx_cuda_check() != 0)                                                                    \
     X(shmemx_cuda_team, shmemx_cuda_team(SHMEM_TEAM_WORLD) == -1)                                                     \
     X(shmemx_cuda_reserve_teams, shmemx_cuda_reserve_teams(1) != 0)                                                   \
-    X(shmemx_cuda_resume, shmemx_cuda_resume() != 0)                                                                  \
+    X(shmemx_cuda_resume, shmemx_cuda_resume() != 0)
+#endif
+
+/* Calls that give a status, give what is none, and tell why. */
+#define GIVES(X)                                                                                                      \
+    CUDA_STATUSES(X)                                                                                                   \
     X(shmem_ctx_create, shmem_ctx_create(0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID)                                   \
     X(shmem_team_create_ctx, shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID)       \
     X(shmem_team_split_strided,                                                                                       \

@@ -518,12 +518,17 @@ fn arrays_of_python_over_symmetric_memory() {
 fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
     let folder = prefix().join("wrong");
     std::fs::create_dir_all(&folder).unwrap();
-    let calls = oxshmem_capi_table::wrong_calls(cfg!(feature = "cuda"));
+    let has_cuda = cfg!(feature = "cuda");
+    let calls = oxshmem_capi_table::wrong_calls(has_cuda);
     std::fs::write(folder.join("wrong.h"), calls).unwrap();
     let program = compile(
         "wrong.c",
         "wrong.c",
-        &["-std=gnu99", &format!("-I{}", folder.display())],
+        &[
+            "-std=gnu99",
+            &format!("-I{}", folder.display()),
+            if has_cuda { "-UNO_CUDA" } else { "-DNO_CUDA" },
+        ],
     );
     run(Command::new(program).env("SHMEM_SYMMETRIC_SIZE", "1M"));
 }
