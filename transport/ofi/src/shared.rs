@@ -58,9 +58,8 @@ impl Shared {
     pub(crate) fn drive(&self, state: &mut State) -> bool {
         let worked = state.drive();
         // The provider's descriptor does not tell a sleeper of what this thread has taken.
-        let asleep = worked && self.sleepers.load(Ordering::Relaxed) > 0;
-        if asleep && !std::mem::replace(&mut state.woke_lanes, true) {
-            wake(&self.wake_lanes);
+        if worked {
+            self.wake_sleepers(state);
         }
         if !state.mailbox.is_empty() || state.failed.is_some() {
             self.arrived.notify_all();
@@ -75,12 +74,19 @@ impl Shared {
         if state.has_more() && self.asleep.load(Ordering::Acquire) {
             self.wake();
         }
-        let asleep = self.sleepers.load(Ordering::Relaxed) > 0;
-        if asleep && !state.listed.is_empty() && !std::mem::replace(&mut state.woke_lanes, true) {
-            wake(&self.wake_lanes);
+        if !state.listed.is_empty() {
+            self.wake_sleepers(state);
         }
         if !state.mailbox.is_empty() {
             self.arrived.notify_all();
+        }
+    }
+
+    /// Wakes the lanes that sleep, once.
+    fn wake_sleepers(&self, state: &mut State) {
+        let asleep = self.sleepers.load(Ordering::Relaxed) > 0;
+        if asleep && !std::mem::replace(&mut state.woke_lanes, true) {
+            wake(&self.wake_lanes);
         }
     }
 

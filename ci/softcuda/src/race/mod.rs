@@ -91,6 +91,15 @@ pub(crate) fn access(thread: &mut Thread, place: Place, writes: bool, volatile: 
 }
 
 impl Notes {
+    /// Forgets all that is noted of named bytes.
+    fn forget(&mut self, name: usize, len: usize) {
+        self.forgets += 1;
+        self.shadow.forget(name, len);
+        if !self.published.is_empty() {
+            self.withdraw(name, len);
+        }
+    }
+
     /// Takes back the releases that were published in these bytes.
     fn withdraw(&mut self, at: usize, len: usize) {
         if len <= 8 {
@@ -252,12 +261,8 @@ fn note(notes: &mut Notes, thread: &mut Thread, place: Place, kind: Kind, reach:
 pub(crate) fn forget(at: usize, len: usize) {
     if is_active() {
         let mut notes = notes();
-        notes.forgets += 1;
         let name = notes.byte(at);
-        notes.shadow.forget(name, len);
-        if !notes.published.is_empty() {
-            notes.withdraw(name, len);
-        }
+        notes.forget(name, len);
     }
 }
 
@@ -281,9 +286,7 @@ pub(crate) fn ended(file: FileId, len: usize) {
         let mut notes = notes();
         let name = notes.numbers.as_mut().and_then(|numbers| numbers.end(file));
         if let Some(name) = name {
-            notes.forgets += 1;
-            notes.shadow.forget(name, len);
-            notes.withdraw(name, len);
+            notes.forget(name, len);
         }
     }
 }
@@ -300,7 +303,9 @@ pub(crate) fn released(at: usize) {
 
 /// Memory of the program's own is page-locked.
 pub(crate) fn page_locked(at: usize, len: usize) {
-    if let Some((file, offset)) = names::shared_file(at).filter(|_| notes::has_job()) {
+    if notes::has_job()
+        && let Some((file, offset)) = names::shared_file(at)
+    {
         names::mapped(at, len, file, offset);
     }
 }
