@@ -17,7 +17,8 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
-    words::fence_all();
+    // No later load is performed before it.
+    words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.

@@ -107,6 +107,8 @@ OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
 // Orders what this thread did before, and what a barrier of its group had ordered before that, with
 // what it does later, for the whole system.
 OXSHMEM_DEVICE void fence_all() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+// The same, and all such fences have one order: of two threads that store, fence and load, one sees the other's store.
+OXSHMEM_DEVICE void fence_sequential() { asm volatile("fence.sc.sys;" ::: "memory"); }
 
 OXSHMEM_DEVICE u64 nanoseconds() {
     u64 now;
@@ -154,6 +156,7 @@ OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
 }
 
 OXSHMEM_DEVICE void fence_all() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+OXSHMEM_DEVICE void fence_sequential() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace words
 }  // namespace oxshmem
@@ -295,12 +298,15 @@ namespace inbox {
 // Performs what is there and what no other thread has begun.
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
     u64 next = words::load_relaxed((const u64*)inbox->claimed);
-    while (next != words::load_acquire(inbox->posted)) {
+    // The counter of claims may be newer than what this thread sees of the other.
+    while ((i64)(words::load_acquire(inbox->posted) - next) > 0) {
         const u64 seen = words::compare_swap(inbox->claimed, next, next + 1);
         if (seen != next) {
             next = seen;
             continue;
         }
+        // Whoever sees the word changed sees what the asking PE had ordered before.
+        words::fence_all();
         Errand* errand = &inbox->errands[next & inbox->mask];
         const u32 operation = words::load_relaxed(&errand->operation);
         const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);
@@ -1089,7 +1095,8 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
-    words::fence_all();
+    // No later load is performed before it.
+    words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.

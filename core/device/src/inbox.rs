@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::{SharedMemory, SharedWords};
 
 /// The places of an inbox: a power of two.
 const PLACES: u64 = 64;
@@ -52,8 +52,8 @@ pub struct Errand {
 
 /// The host's side of an inbox's page-locked memory. One thread at a time posts.
 #[derive(Debug)]
-pub struct HostInbox {
-    memory: SharedMemory,
+pub struct HostInbox<M = SharedMemory> {
+    memory: M,
     next: u64,
 }
 
@@ -64,19 +64,6 @@ impl HostInbox {
     pub const ERRANDS: usize = 64;
     /// The bytes of all.
     pub const BYTES: usize = Self::ERRANDS + PLACES as usize * size_of::<Errand>();
-
-    /// The inbox in zeroed memory.
-    ///
-    /// # Safety
-    ///
-    /// [`BYTES`](Self::BYTES) bytes at `memory`, aligned to 64, stay allocated while this lives, and nobody but kernels by the
-    /// header's protocol uses them.
-    #[must_use]
-    pub unsafe fn new(memory: NonNull<u8>) -> HostInbox {
-        // SAFETY: the caller's promise.
-        let memory = unsafe { SharedMemory::new(memory, Self::BYTES) };
-        HostInbox { memory, next: 0 }
-    }
 
     /// The inbox as kernels see it, where the memory is at `memory` for the GPU and the counter of claims at `claimed`.
     #[must_use]
@@ -89,33 +76,46 @@ impl HostInbox {
         }
     }
 
+    /// The inbox in zeroed memory.
+    ///
+    /// # Safety
+    ///
+    /// [`BYTES`](Self::BYTES) bytes at `memory`, aligned to 64, stay allocated while this lives, and nobody but kernels by the
+    /// header's protocol uses them.
+    #[must_use]
+    pub unsafe fn new(memory: NonNull<u8>) -> HostInbox {
+        // SAFETY: the caller's promise.
+        HostInbox::with(unsafe { SharedMemory::new(memory, Self::BYTES) })
+    }
+}
+
+impl<M: SharedWords> HostInbox<M> {
+    /// The inbox in zeroed words, [`BYTES`](Self::BYTES) of them.
+    #[must_use]
+    pub fn with(memory: M) -> HostInbox<M> {
+        HostInbox { memory, next: 0 }
+    }
+
     fn place(number: u64) -> usize {
-        Self::ERRANDS + (number & (PLACES - 1)) as usize * size_of::<Errand>()
+        HostInbox::ERRANDS + (number & (PLACES - 1)) as usize * size_of::<Errand>()
     }
 
     /// Posts an errand, whose fields for answers are ignored; gives its number. The one before it is done: the caller
     /// waits for each.
     pub fn post(&mut self, errand: &Errand) -> u64 {
         let (number, place) = (self.next, Self::place(self.next));
+        self.memory.store(place, errand.word, Ordering::Relaxed);
         self.memory
-            .word(place)
-            .store(errand.word, Ordering::Relaxed);
+            .store_half(place + 8, errand.operation, Ordering::Relaxed);
         self.memory
-            .half(place + 8)
-            .store(errand.operation, Ordering::Relaxed);
+            .store_half(place + 12, errand.width, Ordering::Relaxed);
         self.memory
-            .half(place + 12)
-            .store(errand.width, Ordering::Relaxed);
+            .store(place + 16, errand.operand, Ordering::Relaxed);
         self.memory
-            .word(place + 16)
-            .store(errand.operand, Ordering::Relaxed);
-        self.memory
-            .word(place + 24)
-            .store(errand.compare, Ordering::Relaxed);
+            .store(place + 24, errand.compare, Ordering::Relaxed);
         self.next += 1;
         self.memory
-            .word(Self::POSTED)
-            .store(self.next, Ordering::Release);
+            .store(HostInbox::POSTED, self.next, Ordering::Release);
         number
     }
 
@@ -123,7 +123,7 @@ impl HostInbox {
     #[must_use]
     pub fn answer(&self, number: u64) -> Option<u64> {
         let place = Self::place(number);
-        let is_done = self.memory.word(place + 40).load(Ordering::Acquire) == number + 1;
-        is_done.then(|| self.memory.word(place + 32).load(Ordering::Relaxed))
+        let is_done = self.memory.load(place + 40, Ordering::Acquire) == number + 1;
+        is_done.then(|| self.memory.load(place + 32, Ordering::Relaxed))
     }
 }

@@ -7,7 +7,7 @@ pub mod fault;
 pub mod inbox;
 pub mod layout;
 pub mod ring;
-mod shared_memory;
+pub mod shared_memory;
 
 /// The text of `oxshmem.cuh`, for a compiler at run time (NVRTC): it has no includes.
 pub const HEADER: &str = include_str!("../include/oxshmem.cuh");

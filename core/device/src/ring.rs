@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::{SharedMemory, SharedWords};
 
 /// The slots of a ring: a power of two.
 pub const SLOTS: u64 = 1024;
@@ -116,8 +116,9 @@ pub struct Request {
 
 /// The host's side of a ring's page-locked memory. One thread uses it.
 #[derive(Debug)]
-pub struct HostRing {
-    memory: SharedMemory,
+pub struct HostRing<M = SharedMemory> {
+    memory: M,
+    slots: u64,
     next: u64,
 }
 
@@ -130,10 +131,21 @@ impl HostRing {
     pub const DONE: usize = 128;
     /// The offset of the slots.
     pub const SLOTS: usize = 192;
-    /// The offset of the answers.
-    pub const ANSWERS: usize = Self::SLOTS + SLOTS as usize * 64;
+
+    /// The offset of the answers in a ring of so many slots.
+    #[must_use]
+    pub const fn answers(slots: u64) -> usize {
+        Self::SLOTS + slots as usize * 64
+    }
+
+    /// The bytes of a ring of so many slots.
+    #[must_use]
+    pub const fn bytes(slots: u64) -> usize {
+        Self::answers(slots) + slots as usize * 16
+    }
+
     /// The bytes of all.
-    pub const BYTES: usize = Self::ANSWERS + SLOTS as usize * 16;
+    pub const BYTES: usize = Self::bytes(SLOTS);
 
     /// The ring in zeroed memory.
     ///
@@ -144,22 +156,33 @@ impl HostRing {
     #[must_use]
     pub unsafe fn new(memory: NonNull<u8>) -> HostRing {
         // SAFETY: the caller's promise.
-        let memory = unsafe { SharedMemory::new(memory, Self::BYTES) };
-        HostRing { memory, next: 0 }
+        HostRing::with(unsafe { SharedMemory::new(memory, Self::BYTES) }, SLOTS)
+    }
+}
+
+impl<M: SharedWords> HostRing<M> {
+    /// The ring in zeroed words, [`bytes`](HostRing::bytes) of them. The count of slots is a power of two.
+    #[must_use]
+    pub fn with(memory: M, slots: u64) -> HostRing<M> {
+        HostRing {
+            memory,
+            slots,
+            next: 0,
+        }
     }
 
-    fn place(ticket: u64) -> usize {
-        (ticket & (SLOTS - 1)) as usize
+    fn place(&self, ticket: u64) -> usize {
+        (ticket & (self.slots - 1)) as usize
     }
 
     /// The next request, if a kernel has stored it whole. Its slot is free from then on.
     pub fn take(&mut self) -> Option<(u64, Request)> {
         let ticket = self.next;
-        let slot = Self::SLOTS + Self::place(ticket) * 64;
-        if self.memory.word(slot + 56).load(Ordering::Acquire) != ticket + 1 {
+        let slot = HostRing::SLOTS + self.place(ticket) * 64;
+        if self.memory.load(slot + 56, Ordering::Acquire) != ticket + 1 {
             return None;
         }
-        let word = |number: usize| self.memory.word(slot + number * 8).load(Ordering::Relaxed);
+        let word = |number: usize| self.memory.load(slot + number * 8, Ordering::Relaxed);
         let head = word(0);
         let request = Request {
             operation: Operation::ALL.get((head & 0xff) as usize).copied(),
@@ -173,8 +196,7 @@ impl HostRing {
         };
         self.next += 1;
         self.memory
-            .word(Self::TAKEN)
-            .store(self.next, Ordering::Release);
+            .store(HostRing::TAKEN, self.next, Ordering::Release);
         Some((ticket, request))
     }
 
@@ -187,26 +209,23 @@ impl HostRing {
     /// Tells that the sources of the first `count` requests may be changed.
     pub fn free_sources(&self, count: u64) {
         self.memory
-            .word(Self::SOURCES_READ)
-            .store(count, Ordering::Release);
+            .store(HostRing::SOURCES_READ, count, Ordering::Release);
     }
 
     /// Tells that the first `count` requests are complete.
     pub fn complete(&self, count: u64) {
-        self.memory.word(Self::DONE).store(count, Ordering::Release);
+        self.memory.store(HostRing::DONE, count, Ordering::Release);
     }
 
     /// Answers a request. False while its place has an answer that its kernel has not read yet.
     #[must_use]
     pub fn answer(&self, ticket: u64, value: u64) -> bool {
-        let answer = Self::ANSWERS + Self::place(ticket) * 16;
-        if self.memory.word(answer + 8).load(Ordering::Acquire) != 0 {
+        let answer = HostRing::answers(self.slots) + self.place(ticket) * 16;
+        if self.memory.load(answer + 8, Ordering::Acquire) != 0 {
             return false;
         }
-        self.memory.word(answer).store(value, Ordering::Relaxed);
-        self.memory
-            .word(answer + 8)
-            .store(ticket + 1, Ordering::Release);
+        self.memory.store(answer, value, Ordering::Relaxed);
+        self.memory.store(answer + 8, ticket + 1, Ordering::Release);
         true
     }
 }
@@ -272,7 +291,7 @@ mod tests {
         let ring = unsafe { HostRing::new(memory.start()) };
         assert!(ring.answer(5, 77));
         assert!(!ring.answer(5 + SLOTS, 78));
-        let place = HostRing::ANSWERS + 5 * 16;
+        let place = HostRing::answers(SLOTS) + 5 * 16;
         assert_eq!(ring.memory.word(place).load(Ordering::Relaxed), 77);
         assert_eq!(ring.memory.word(place + 8).load(Ordering::Relaxed), 6);
         ring.memory.word(place + 8).store(0, Ordering::Relaxed);

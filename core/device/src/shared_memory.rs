@@ -1,11 +1,21 @@
 //! Page-locked memory that host and kernels share word by word.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Words that the GPU accesses, too: all accesses are atomics.
+/// Words that the host shares with kernels: page-locked memory, or a simulation of it.
+pub trait SharedWords {
+    /// Loads the word of 64 bits at an offset.
+    fn load(&self, offset: usize, order: Ordering) -> u64;
+    /// Stores it.
+    fn store(&self, offset: usize, value: u64, order: Ordering);
+    /// Stores a word of 32 bits.
+    fn store_half(&self, offset: usize, value: u32, order: Ordering);
+}
+
+/// Page-locked memory that the GPU accesses, too: all accesses are atomics.
 #[derive(Debug)]
-pub(crate) struct SharedMemory {
+pub struct SharedMemory {
     start: NonNull<u8>,
     bytes: usize,
     /// How often a word was asked for.
@@ -44,5 +54,19 @@ impl SharedMemory {
         debug_assert!(offset + 4 <= self.bytes && offset.is_multiple_of(4));
         // SAFETY: as above, at a multiple of 4.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+}
+
+impl SharedWords for SharedMemory {
+    fn load(&self, offset: usize, order: Ordering) -> u64 {
+        self.word(offset).load(order)
+    }
+
+    fn store(&self, offset: usize, value: u64, order: Ordering) {
+        self.word(offset).store(value, order);
+    }
+
+    fn store_half(&self, offset: usize, value: u32, order: Ordering) {
+        self.half(offset).store(value, order);
     }
 }

@@ -68,12 +68,13 @@
 //! Nonblocking reads fill their registers by the next quiet. When all statements are done, all
 //! operations are completed; then the observed words are read.
 //!
-//! [`model`] defines the abstract machine.
+//! [`model`] defines the abstract machine. [`kernels`] has programs of kernels, whose threads are a GPU's.
 
 pub mod directed;
 mod error;
 mod events;
 pub mod free;
+pub mod kernels;
 pub mod library;
 pub mod limits;
 mod machine;

@@ -21,3 +21,7 @@ pub const STATEMENTS: usize = 64;
 /// Steps of the model: one for each word that a statement reads or writes, and for each
 /// collective.
 pub const STEPS: usize = 128;
+/// Blocks of one PE, in programs of kernels.
+pub const BLOCKS: usize = 4;
+/// Threads of one block.
+pub const LANES: usize = 8;

@@ -1,5 +1,6 @@
 //! The parser of programs. Every refusal names the line, the column and the remedy.
 
+mod kernels;
 mod line;
 mod statement;
 mod whole;
@@ -46,6 +47,22 @@ impl Program {
     /// [`Error::Syntax`] if it is malformed, beyond [`limits`], or its PEs call different
     /// collectives (M36).
     pub fn parse(text: &str) -> Result<Program, Error> {
+        let mut parser = Parser::new(text)?;
+        let mut last = 0;
+        for (index, text) in text.lines().enumerate() {
+            last = index + 1;
+            let mut line = Line::of(text, last);
+            if !line.is_empty() {
+                parser.line(&mut line)?;
+            }
+        }
+        parser.finish(last)
+    }
+}
+
+impl Parser {
+    /// The start of a text within the limits.
+    fn new(text: &str) -> Result<Parser, Error> {
         if text.len() > limits::TEXT {
             return Err(Error::Syntax {
                 line: 1,
@@ -54,7 +71,7 @@ impl Program {
                 remedy: format!("{} at most", limits::TEXT),
             });
         }
-        let mut parser = Parser {
+        Ok(Parser {
             program: Program {
                 name: String::new(),
                 about: Vec::new(),
@@ -73,20 +90,9 @@ impl Program {
             named_models: Vec::new(),
             registers: Vec::new(),
             steps: 0,
-        };
-        let mut last = 0;
-        for (index, text) in text.lines().enumerate() {
-            last = index + 1;
-            let mut line = Line::of(text, last);
-            if !line.is_empty() {
-                parser.line(&mut line)?;
-            }
-        }
-        parser.finish(last)
+        })
     }
-}
 
-impl Parser {
     fn line(&mut self, line: &mut Line<'_>) -> Result<(), Error> {
         let first = line.peek().map_or("", |token| token.text);
         if first == "PE" {
@@ -177,11 +183,16 @@ impl Parser {
     fn rules(&mut self, line: &mut Line<'_>) -> Result<(), Error> {
         let mut token = line.next("a rule of the contract, as in `rules M17 M23`")?;
         loop {
-            let number = token.text.strip_prefix('M').unwrap_or_default();
-            let known = number == "8b" || number.parse::<u8>().is_ok_and(|n| (1..=38).contains(&n));
+            let (number, last) = match token.text.split_at_checked(1) {
+                Some(("M", number)) => (number, 38),
+                Some(("G", number)) => (number, 6),
+                _ => ("", 0),
+            };
+            let known =
+                token.text == "M8b" || number.parse::<u8>().is_ok_and(|n| (1..=last).contains(&n));
             if !known || number.starts_with(['0', '+']) {
                 let problem = format!("{} is no rule of the contract", quote(token.text));
-                return Err(line.at(token, problem, "they are M1 to M38 and M8b"));
+                return Err(line.at(token, problem, "they are M1 to M38, M8b, and G1 to G6"));
             }
             let rules = &mut self.program.rules;
             if rules.iter().any(|rule| rule == token.text) {

@@ -65,7 +65,7 @@ impl Parser {
     }
 
     /// `r0 r1 =`, or nothing.
-    fn registers(&mut self, line: &mut Line<'_>) -> Result<Vec<Register>, Error> {
+    pub(super) fn registers(&mut self, line: &mut Line<'_>) -> Result<Vec<Register>, Error> {
         let mut into = Vec::new();
         while let Some(token) = line.peek() {
             let Some(register) = register_of(token.text) else {
@@ -360,34 +360,29 @@ impl Parser {
     }
 
     /// `y == 1`
-    fn comparison(&mut self, line: &mut Line<'_>) -> Result<(Words, Cmp, u64), Error> {
+    pub(super) fn comparison(&mut self, line: &mut Line<'_>) -> Result<(Words, Cmp, u64), Error> {
         let word = self.next_word(line)?;
-        let token = line.next("a comparison, as in `y == 1`")?;
-        let known = COMPARISONS.iter().find(|(_, sign)| *sign == token.text);
-        let Some((cmp, _)) = known else {
-            let problem = format!("{} is no comparison", quote(token.text));
-            return Err(line.at(token, problem, "they are ==, !=, >, >=, < and <="));
-        };
-        Ok((word, *cmp, value(line)?))
+        let (cmp, value) = compared(line)?;
+        Ok((word, cmp, value))
     }
 
-    fn next_place(&mut self, line: &mut Line<'_>) -> Result<Place, Error> {
+    pub(super) fn next_place(&mut self, line: &mut Line<'_>) -> Result<Place, Error> {
         let token = line.next("a place, as in `x@1`")?;
         self.place(line, token, token.text)
     }
 
-    fn next_word_at(&mut self, line: &mut Line<'_>) -> Result<Place, Error> {
+    pub(super) fn next_word_at(&mut self, line: &mut Line<'_>) -> Result<Place, Error> {
         let token = line.next("a word, as in `x@1`")?;
         let place = self.place(line, token, token.text)?;
         self.one_word(line, token, place)
     }
 
-    fn next_words(&mut self, line: &mut Line<'_>) -> Result<Words, Error> {
+    pub(super) fn next_words(&mut self, line: &mut Line<'_>) -> Result<Words, Error> {
         let token = line.next("a variable of this PE, as in `x`")?;
         self.words(line, token, token.text)
     }
 
-    fn next_word(&mut self, line: &mut Line<'_>) -> Result<Words, Error> {
+    pub(super) fn next_word(&mut self, line: &mut Line<'_>) -> Result<Words, Error> {
         let token = line.next("a word of this PE, as in `x`")?;
         let words = self.words(line, token, token.text)?;
         self.single(line, token, words)
@@ -405,7 +400,18 @@ fn one(into: &[Register]) -> Register {
     into.first().copied().unwrap_or(Register(0))
 }
 
-fn value(line: &mut Line<'_>) -> Result<u64, Error> {
+/// `== 1`
+pub(super) fn compared(line: &mut Line<'_>) -> Result<(Cmp, u64), Error> {
+    let token = line.next("a comparison, as in `y == 1`")?;
+    let known = COMPARISONS.iter().find(|(_, sign)| *sign == token.text);
+    let Some((cmp, _)) = known else {
+        let problem = format!("{} is no comparison", quote(token.text));
+        return Err(line.at(token, problem, "they are ==, !=, >, >=, < and <="));
+    };
+    Ok((*cmp, value(line)?))
+}
+
+pub(super) fn value(line: &mut Line<'_>) -> Result<u64, Error> {
     let token = line.next("a value")?;
     line.number(token, token.text, "a value")
 }

@@ -31,7 +31,7 @@ impl Parser {
     }
 
     /// Checks that expectations name parts of the outcome, and models of the program.
-    fn check_expectations(&self) -> Result<(), Error> {
+    pub(super) fn check_expectations(&self) -> Result<(), Error> {
         let models = &self.program.models;
         let stray = self.named_models.iter().find(|m| !models.contains(&m.2));
         if let Some(&(line, column, model)) = stray {

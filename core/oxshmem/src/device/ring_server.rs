@@ -100,7 +100,7 @@ impl RingServer {
         let at = |offset| self.memory.device_ptr().add(offset).as_raw();
         Ring {
             slots: at(HostRing::SLOTS),
-            answers: at(HostRing::ANSWERS),
+            answers: at(HostRing::answers(SLOTS)),
             head: head.as_raw(),
             taken: at(HostRing::TAKEN),
             sources_read: at(HostRing::SOURCES_READ),

@@ -1,0 +1,1 @@
+//! The executable model of kernels: the outcomes that the contract allows.

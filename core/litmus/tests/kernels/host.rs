@@ -1,0 +1,436 @@
+//! The hosts' threads that serve rings and inboxes, and the NICs.
+//!
+//! They are agents of the simulated memory. The protocols are the library's own ([`HostRing`], [`HostInbox`]); what is done with a
+//! request is as in core/oxshmem/src/device/ring_server.rs. NICs do what was posted in any order that fences leave open, word by word.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use oxshmem_device_library::inbox::{Errand, HostInbox};
+use oxshmem_device_library::ring::{HostRing, Operation, Request};
+use oxshmem_device_library::shared_memory::SharedWords;
+use oxshmem_weak::{Agent, Choices};
+
+use crate::arena::{Arena, SLOTS};
+use crate::memory::relaxed;
+use crate::simulation::with;
+
+/// Page-locked memory in the simulation, as one host uses it.
+pub struct Words {
+    start: usize,
+    agent: Agent,
+}
+
+impl SharedWords for Words {
+    fn load(&self, offset: usize, order: Ordering) -> u64 {
+        let access = match order {
+            Ordering::Acquire => relaxed().acquire(),
+            _ => relaxed(),
+        };
+        with(|run| run.memory.load(self.agent, self.start + offset, 8, access))
+    }
+
+    fn store(&self, offset: usize, value: u64, order: Ordering) {
+        let access = match order {
+            Ordering::Release => relaxed().release(),
+            _ => relaxed(),
+        };
+        with(|run| run.memory.store(self.agent, self.start + offset, 8, value, access));
+    }
+
+    fn store_half(&self, offset: usize, value: u32, _: Ordering) {
+        with(|run| run.memory.store(self.agent, self.start + offset, 4, value.into(), relaxed()));
+    }
+}
+
+/// An operation that was posted to a NIC, or to another host.
+struct Posted {
+    number: u64,
+    /// Operations of a later one wait for all of earlier ones to the same PE.
+    generation: u64,
+    to: usize,
+    action: Action,
+}
+
+enum Action {
+    /// Words from `from` here, or values, to `to` there. Those that are left, with their values when they were read.
+    Put { from: Option<usize>, to: usize, values: Vec<u64>, left: Vec<usize> },
+    /// Words from `from` there to `to` here.
+    Get { from: usize, to: usize, left: Vec<usize> },
+    /// A word of the other PE, for the host.
+    Value { from: usize },
+    /// An atomic, which the other PE's GPU performs.
+    Atomic { errand: Errand, is_asked: bool },
+}
+
+/// The reason why a host does not look at the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// A put's source is read.
+    Source(u64),
+    /// An operation is complete; then the request of this ticket is answered.
+    Answer { operation: u64, ticket: u64, flushes: bool },
+    /// The answer finds a place.
+    Place { ticket: u64, value: u64 },
+    /// Everything is complete.
+    All { flushes: bool },
+}
+
+/// A host, with its NIC.
+pub struct Host {
+    pe: usize,
+    pub agent: Agent,
+    /// The NIC's reads of this PE's memory, and what it writes there for this PE.
+    nic: Agent,
+    ring: HostRing<Words>,
+    inbox: HostInbox<Words>,
+    posted: Vec<Posted>,
+    posts: u64,
+    generation: u64,
+    waits: Option<Waits>,
+    /// The results of operations that are complete.
+    results: HashMap<u64, u64>,
+    in_flight: bool,
+    reads_sources: bool,
+    gets: bool,
+    asked: VecDeque<(usize, u64, Errand)>,
+    errand: Option<(u64, usize, u64)>,
+    /// The number of stores when it last found nothing to do.
+    pub idle_at: Option<u64>,
+}
+
+/// All hosts of a run.
+pub struct Hosts {
+    pub all: Vec<Host>,
+}
+
+impl Hosts {
+    pub fn new(arena: &Arena, pes: usize, is_late: bool) -> Hosts {
+        let host = |pe| {
+            let (agent, nic) = with(|run| {
+                let machine = &mut run.memory.machine;
+                let agent = machine.agent(oxshmem_weak::Place::Outside);
+                let nic = if is_late { machine.late_nic(pe) } else { machine.agent(oxshmem_weak::Place::Outside) };
+                (agent, nic)
+            });
+            let words = |start| Words { start, agent };
+            Host {
+                pe,
+                agent,
+                nic,
+                ring: HostRing::with(words(arena.host_ring(pe)), SLOTS),
+                inbox: HostInbox::with(words(arena.host_inbox(pe))),
+                posted: Vec::new(),
+                posts: 0,
+                generation: 0,
+                waits: None,
+                results: HashMap::new(),
+                in_flight: false,
+                reads_sources: false,
+                gets: false,
+                asked: VecDeque::new(),
+                errand: None,
+                idle_at: None,
+            }
+        };
+        Hosts { all: (0..pes).map(host).collect() }
+    }
+
+    /// Whether an errand of this PE's GPU waits for a thread.
+    pub fn has_errand(&self, pe: usize) -> bool {
+        self.all[pe].errand.is_some()
+    }
+
+    /// Whether all is done that so many requests asked for.
+    pub fn is_idle(&self, pe: usize, requests: u64) -> bool {
+        let host = &self.all[pe];
+        host.ring.taken() == requests
+            && host.posted.is_empty() && host.waits.is_none() && host.errand.is_none() && host.asked.is_empty() && !host.in_flight
+    }
+
+    /// One step of a host's thread. False if there was nothing to do.
+    pub fn step(&mut self, arena: &Arena, pe: usize) -> bool {
+        self.serve_inbox(pe) | self.serve_ring(arena, pe)
+    }
+
+    /// Asks the GPU for the next atomic, or passes its answer on.
+    fn serve_inbox(&mut self, pe: usize) -> bool {
+        let host = &mut self.all[pe];
+        if let Some((number, from, operation)) = host.errand {
+            let Some(old) = host.inbox.answer(number) else {
+                return false;
+            };
+            host.errand = None;
+            let asker = &mut self.all[from];
+            asker.posted.retain(|posted| posted.number != operation);
+            asker.results.insert(operation, old);
+            return true;
+        }
+        let Some((from, operation, errand)) = host.asked.pop_front() else {
+            return false;
+        };
+        host.errand = Some((host.inbox.post(&errand), from, operation));
+        true
+    }
+
+    fn serve_ring(&mut self, arena: &Arena, pe: usize) -> bool {
+        if let Some(waits) = self.all[pe].waits {
+            return self.go_on(pe, waits);
+        }
+        let host = &mut self.all[pe];
+        if let Some((ticket, request)) = host.ring.take() {
+            with(|run| run.tell(|_| format!("host {pe} takes {ticket}: {request:?}")));
+            host.execute(arena, ticket, &request);
+            host.free_sources();
+            return true;
+        }
+        if host.in_flight {
+            host.waits = Some(Waits::All { flushes: false });
+            return true;
+        }
+        false
+    }
+
+    /// Goes on with a request that waits.
+    fn go_on(&mut self, pe: usize, waits: Waits) -> bool {
+        let host = &mut self.all[pe];
+        let is_posted = |number| host.posted.iter().any(|posted| posted.number == number);
+        match waits {
+            Waits::Source(number) => {
+                let reads = |posted: &Posted| {
+                    posted.number == number
+                        && matches!(&posted.action, Action::Put { from: Some(_), values, .. } if values.is_empty())
+                };
+                if host.posted.iter().any(reads) {
+                    return false;
+                }
+                host.waits = host.reads_sources.then_some(Waits::All { flushes: false });
+            }
+            Waits::Answer { operation, .. } if is_posted(operation) => return false,
+            Waits::Answer { operation, ticket, flushes } => {
+                if flushes {
+                    with(|run| run.memory.machine.flush(host.agent, host.pe));
+                }
+                let value = host.results.remove(&operation).unwrap_or(0);
+                host.waits = Some(Waits::Place { ticket, value });
+            }
+            Waits::Place { ticket, value } if !host.ring.answer(ticket, value) => return false,
+            Waits::Place { .. } => host.waits = None,
+            Waits::All { .. } if !host.posted.is_empty() => return false,
+            Waits::All { flushes } => {
+                if flushes || host.gets {
+                    with(|run| run.memory.machine.flush(host.agent, host.pe));
+                }
+                (host.in_flight, host.reads_sources, host.gets, host.waits) = (false, false, false, None);
+                let count = host.ring.taken();
+                host.ring.free_sources(count);
+                host.ring.complete(count);
+            }
+        }
+        if host.waits.is_none() {
+            host.free_sources();
+        }
+        true
+    }
+
+    /// The operations that the NIC of a PE may go on with.
+    pub fn ready(&self, pe: usize) -> Vec<usize> {
+        let posted = &self.all[pe].posted;
+        let is_first = |one: &Posted| {
+            posted.iter().all(|other| other.to != one.to || other.generation >= one.generation)
+        };
+        let is_asked = |one: &Posted| matches!(one.action, Action::Atomic { is_asked: true, .. });
+        let all = posted.iter().enumerate();
+        all.filter(|(_, one)| is_first(one) && !is_asked(one)).map(|(place, _)| place).collect()
+    }
+
+    /// One step of an operation of a NIC.
+    pub fn advance(&mut self, pe: usize, place: usize) {
+        let to = self.all[pe].posted[place].to;
+        let (host, peer, nic, far) = (self.all[pe].agent, self.all[to].agent, self.all[pe].nic, self.all[to].nic);
+        let posted = &mut self.all[pe].posted[place];
+        let number = posted.number;
+        let mut value = None;
+        let is_done = with(|run| {
+            let memory = &mut run.memory;
+            memory.machine.inform(nic, far);
+            match &mut posted.action {
+                Action::Put { from: Some(from), values, left, .. } if values.is_empty() => {
+                    for word in left.iter() {
+                        values.push(memory.load(nic, *from + 8 * word, 8, relaxed()));
+                    }
+                    memory.machine.complete(nic, host);
+                    false
+                }
+                Action::Put { to, values, left, .. } => {
+                    let next = left.swap_remove(memory.random.choose(left.len()));
+                    memory.store(far, *to + 8 * next, 8, values[next], relaxed().release());
+                    left.is_empty()
+                }
+                Action::Get { from, to, left } => {
+                    let next = left.swap_remove(memory.random.choose(left.len()));
+                    let word = memory.load(far, *from + 8 * next, 8, relaxed());
+                    memory.store(nic, *to + 8 * next, 8, word, relaxed().release());
+                    left.is_empty()
+                }
+                Action::Value { from } => {
+                    value = Some(memory.load(far, *from, 8, relaxed()));
+                    true
+                }
+                Action::Atomic { is_asked, .. } => {
+                    *is_asked = true;
+                    // The other host hears of it when what was before it is there.
+                    memory.machine.complete(far, peer);
+                    false
+                }
+            }
+        });
+        if let Action::Atomic { errand, .. } = &posted.action {
+            let errand = *errand;
+            self.all[to].asked.push_back((pe, number, errand));
+            self.all[to].idle_at = None;
+        }
+        if is_done {
+            self.all[pe].posted.remove(place);
+            with(|run| {
+                run.memory.machine.complete(far, host);
+                run.memory.machine.complete(nic, host);
+            });
+        }
+        if let Some(value) = value {
+            self.all[pe].results.insert(number, value);
+        }
+        self.all[pe].idle_at = None;
+    }
+}
+
+impl Host {
+    fn free_sources(&self) {
+        if self.waits.is_none() && !self.reads_sources {
+            self.ring.free_sources(self.ring.taken());
+        }
+    }
+
+    fn post(&mut self, to: usize, action: Action) -> u64 {
+        self.posts += 1;
+        let number = self.posts;
+        self.posted.push(Posted { number, generation: self.generation, to, action });
+        number
+    }
+
+    /// Begins a request.
+    fn execute(&mut self, arena: &Arena, ticket: u64, request: &Request) {
+        let to = request.pe as usize;
+        let remote = arena.heap(to, request.remote);
+        let words = (request.bytes / 8) as usize;
+        let left = || (0..words).collect();
+        let operation = request.operation.expect("a known operation");
+        match operation {
+            Operation::Put | Operation::PutSignal => {
+                let number = self.post(to, Action::Put {
+                    from: Some(request.local as usize),
+                    to: remote,
+                    values: Vec::new(),
+                    left: left(),
+                });
+                self.in_flight = true;
+                if operation == Operation::PutSignal {
+                    self.generation += 1;
+                    self.signal(arena, request);
+                }
+                if operation == Operation::PutSignal || request.width != 0 {
+                    self.waits = Some(Waits::Source(number));
+                } else {
+                    self.reads_sources = true;
+                }
+            }
+            Operation::PutValue => {
+                self.post(to, Action::Put { from: None, to: remote, values: vec![request.value], left: vec![0] });
+                self.in_flight = true;
+            }
+            Operation::Get => {
+                // A get sees the puts before it, so it waits for them.
+                self.generation += 1;
+                let number = self.post(to, Action::Get { from: remote, to: request.local as usize, left: left() });
+                if request.width == 0 {
+                    (self.in_flight, self.gets) = (true, true);
+                } else {
+                    self.waits = Some(Waits::Answer { operation: number, ticket, flushes: true });
+                }
+            }
+            Operation::GetValue => {
+                self.generation += 1;
+                let number = self.post(to, Action::Value { from: remote });
+                self.waits = Some(Waits::Answer { operation: number, ticket, flushes: false });
+            }
+            Operation::Signal => self.signal(arena, request),
+            Operation::Fence => self.generation += 1,
+            Operation::Quiet => self.waits = Some(Waits::All { flushes: false }),
+            Operation::Flush => self.waits = Some(Waits::All { flushes: true }),
+            _ => {
+                let (number, fetches) = atomic(operation);
+                let errand = Errand {
+                    word: remote as u64,
+                    operation: number,
+                    width: u32::from(request.width),
+                    operand: request.value,
+                    compare: request.compare,
+                    old: 0,
+                    done: 0,
+                    padding: [0; 2],
+                };
+                let number = self.post(to, Action::Atomic { errand, is_asked: false });
+                if fetches {
+                    self.waits = Some(Waits::Answer { operation: number, ticket, flushes: false });
+                } else {
+                    self.in_flight = true;
+                }
+            }
+        }
+        // The doorbell: a NIC does nothing before what the host knew then.
+        let (host, nic) = (self.agent, self.nic);
+        with(|run| run.memory.machine.inform(host, nic));
+    }
+
+    fn signal(&mut self, arena: &Arena, request: &Request) {
+        let to = request.pe as usize;
+        let word = arena.heap(to, request.compare);
+        self.in_flight = true;
+        let action = match request.width {
+            0 => Action::Put { from: None, to: word, values: vec![request.value], left: vec![0] },
+            _ => {
+                let errand = Errand {
+                    word: word as u64,
+                    operation: 2,
+                    width: 8,
+                    operand: request.value,
+                    compare: 0,
+                    old: 0,
+                    done: 0,
+                    padding: [0; 2],
+                };
+                Action::Atomic { errand, is_asked: false }
+            }
+        };
+        self.post(to, action);
+    }
+}
+
+/// The number of an atomic in the order of `AtomicOp::ALL`, and whether its result is wanted.
+fn atomic(operation: Operation) -> (u32, bool) {
+    match operation {
+        Operation::Fetch => (0, true),
+        Operation::Set => (1, false),
+        Operation::Add => (2, false),
+        Operation::FetchAdd => (2, true),
+        Operation::And => (3, false),
+        Operation::FetchAnd => (3, true),
+        Operation::Or => (4, false),
+        Operation::FetchOr => (4, true),
+        Operation::Xor => (5, false),
+        Operation::FetchXor => (5, true),
+        Operation::Swap => (6, true),
+        Operation::CompareSwap => (7, true),
+        other => panic!("{other:?} is no atomic"),
+    }
+}

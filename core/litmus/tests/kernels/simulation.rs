@@ -1,0 +1,243 @@
+//! A run's threads on the simulated memory, and the calls by which compiled code reaches them.
+//!
+//! Threads are coroutines of one thread of the host. One goes on until it comes to a [`pause`], before each of its accesses.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use corosensei::Yielder;
+use oxshmem_litmus::Register;
+use oxshmem_weak::{Access, Agent, Choices};
+
+use crate::compiled::Hooks;
+use crate::memory::{Memory, relaxed};
+use crate::ptx::Instructions;
+
+/// One thread of a GPU.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    pub agent: Agent,
+    pub pe: usize,
+    pub block: usize,
+    pub lane: usize,
+    pub lanes: usize,
+    pub state: ThreadState,
+    /// A plain store that compiled code is about to make.
+    stored: Option<(usize, usize, Access)>,
+    /// The address and value of its last access, if that was a load.
+    last: Option<(usize, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadState {
+    Ready,
+    /// It found nothing new when there had been so many stores.
+    Napping(u64),
+    /// It waits for the others of its group.
+    Meeting,
+    Done,
+}
+
+/// A run.
+pub struct Simulation {
+    pub memory: Memory,
+    pub threads: Vec<Thread>,
+    pub current: usize,
+    /// Threads that have come to a meeting, by block and lanes.
+    meetings: HashMap<(usize, usize, u32), Vec<usize>>,
+    instructions: Instructions,
+    pub registers: BTreeMap<Register, u64>,
+    /// Accesses so far.
+    pub steps: usize,
+    /// One access in so many is a pause.
+    pace: usize,
+    /// Lines that tell of each access, if they are wanted.
+    pub told: Option<Vec<String>>,
+}
+
+thread_local! {
+    static SIMULATION: RefCell<Option<Simulation>> = const { RefCell::new(None) };
+    /// The yielder of the thread that goes on.
+    static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The functions that compiled code calls.
+pub static HOOKS: Hooks = Hooks {
+    ptx,
+    plain_load,
+    plain_store,
+    meet,
+    sleep,
+};
+
+/// Begins a run on this thread of the host.
+pub fn begin(memory: Memory, is_told: bool) {
+    let pace = [2, 4, 12, 40][memory.random.choose(4)];
+    SIMULATION.set(Some(Simulation {
+        memory,
+        threads: Vec::new(),
+        current: 0,
+        meetings: HashMap::new(),
+        instructions: Instructions::default(),
+        registers: BTreeMap::new(),
+        steps: 0,
+        pace,
+        told: is_told.then(Vec::new),
+    }));
+}
+
+/// Ends it.
+pub fn end() -> Simulation {
+    SIMULATION.take().expect("a run has begun")
+}
+
+/// Works on the run of this thread of the host.
+pub fn with<T>(work: impl FnOnce(&mut Simulation) -> T) -> T {
+    SIMULATION.with_borrow_mut(|simulation| work(simulation.as_mut().expect("a run has begun")))
+}
+
+/// The yielder of the thread that goes on from here.
+pub fn yields_by(yielder: *const Yielder<(), ()>) {
+    YIELDER.set(yielder);
+}
+
+/// Lets others go on.
+pub fn give_way() {
+    let yielder = YIELDER.get();
+    // SAFETY: it is that of the coroutine that runs here, whose stack lives until it ends.
+    unsafe { (*yielder).suspend(()) };
+    YIELDER.set(yielder);
+}
+
+/// Before an access of the thread that goes on: others may go on first.
+pub fn pause() {
+    let gives_way = with(|run| {
+        run.settle();
+        run.steps += 1;
+        let stores = run.memory.stores;
+        let naps = run.threads[run.current].state == ThreadState::Napping(stores);
+        naps || run.memory.chance(run.pace)
+    });
+    if gives_way {
+        give_way();
+    }
+}
+
+impl Simulation {
+    /// The thread that goes on.
+    fn me(&mut self) -> &mut Thread {
+        &mut self.threads[self.current]
+    }
+
+    pub fn tell(&mut self, words: impl FnOnce(&Simulation) -> String) {
+        if self.told.is_some() {
+            let words = words(self);
+            self.told.get_or_insert_default().push(words);
+        }
+    }
+
+    fn name(&self) -> String {
+        let thread = &self.threads[self.current];
+        format!("PE {} block {} lane {}", thread.pe, thread.block, thread.lane)
+    }
+
+    /// The plain store that compiled code has made since its last call.
+    pub fn settle(&mut self) {
+        if let Some((at, bytes, access)) = self.me().stored.take() {
+            let agent = self.me().agent;
+            self.memory.plain_store(agent, at, bytes, access);
+            self.acted(None);
+        }
+    }
+
+    /// The thread has made an access; of a load, its address and value.
+    fn acted(&mut self, load: Option<(usize, u64)>) {
+        let stores = self.memory.stores;
+        let me = self.me();
+        let is_same = load.is_some() && me.last == load;
+        me.state = if is_same { ThreadState::Napping(stores) } else { ThreadState::Ready };
+        me.last = load;
+    }
+
+    /// A thread comes to a meeting of its block, or of the lanes of its warp. True if all are there.
+    fn arrive(&mut self, lanes: u32) -> bool {
+        let current = self.current;
+        let me = &self.threads[current];
+        let wanted = if lanes == 0 { me.lanes } else { lanes.count_ones() as usize };
+        let key = (me.pe, me.block, lanes);
+        let here = self.meetings.entry(key).or_default();
+        here.push(current);
+        if here.len() < wanted {
+            self.me().state = ThreadState::Meeting;
+            return false;
+        }
+        let here = self.meetings.remove(&key).unwrap_or_default();
+        let agents: Vec<Agent> = here.iter().map(|&thread| self.threads[thread].agent).collect();
+        self.memory.machine.meet(&agents);
+        for thread in here {
+            self.threads[thread].state = ThreadState::Ready;
+        }
+        true
+    }
+}
+
+impl Thread {
+    pub fn new(agent: Agent, (pe, block): (usize, usize), lane: usize, lanes: usize) -> Thread {
+        Thread {
+            agent,
+            pe,
+            block,
+            lane,
+            lanes,
+            state: ThreadState::Ready,
+            stored: None,
+            last: None,
+        }
+    }
+}
+
+extern "C" fn ptx(text: *const c_char, at: *const c_void, a: u64, b: u64) -> u64 {
+    pause();
+    with(|run| {
+        // SAFETY: compiled code gives literals.
+        let words = || unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        let instruction = run.instructions.at(text.addr(), words);
+        let agent = run.me().agent;
+        let value = instruction.perform(&mut run.memory, agent, at.addr(), a, b);
+        run.acted(instruction.is_load().then_some((at.addr(), value)));
+        run.tell(|run| format!("{}: {} {:#x} {a} {b} gives {value}", run.name(), words(), at.addr()));
+        value
+    })
+}
+
+extern "C" fn plain_load(at: *const c_void, bytes: u64) {
+    pause();
+    with(|run| {
+        let agent = run.me().agent;
+        run.memory.plain_load(agent, at.addr(), bytes as usize);
+        run.acted(None);
+    });
+}
+
+extern "C" fn plain_store(at: *const c_void, bytes: u64, is_volatile: c_int) {
+    pause();
+    let access = if is_volatile == 0 { Access::WEAK } else { relaxed() };
+    with(|run| run.me().stored = Some((at.addr(), bytes as usize, access)));
+}
+
+extern "C" fn meet(lanes: c_uint) {
+    pause();
+    if !with(|run| run.arrive(lanes)) {
+        give_way();
+    }
+}
+
+extern "C" fn sleep() {
+    with(|run| {
+        run.settle();
+        let stores = run.memory.stores;
+        run.me().state = ThreadState::Napping(stores);
+    });
+    give_way();
+}
