@@ -53,6 +53,7 @@
 
 pub mod library;
 pub mod model;
+mod print;
 pub mod program;
 
 pub use program::Kernels;

@@ -111,7 +111,7 @@ pub(crate) fn fetching_name(fetching: Fetching) -> &'static str {
     }
 }
 
-fn list<T: Display>(values: &[T]) -> String {
+pub(crate) fn list<T: Display>(values: &[T]) -> String {
     values.iter().map(|v| format!(" {v}")).collect()
 }
 
@@ -122,7 +122,7 @@ fn prefix(context: Context) -> String {
     }
 }
 
-fn suffix(nbi: bool) -> &'static str {
+pub(crate) fn suffix(nbi: bool) -> &'static str {
     if nbi { "_nbi" } else { "" }
 }
 

@@ -9,7 +9,7 @@ mod weak;
 
 pub use choice::{Choices, Environment, Mode, Seeded};
 pub use machine::{Machine, Storage};
-pub use scoped::{Access, Agent, Hazard, Place, Scope, Scoped, Word};
 pub use scheduler::{Plan, Scheduler, Trace, Turn, shrink};
+pub use scoped::{Access, Agent, Hazard, Place, Scope, Scoped, Word};
 pub use simulator::{Simulator, simulated_gpu_memory};
 pub use weak::{Fenced, Settings, Weak};

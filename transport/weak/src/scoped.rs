@@ -182,7 +182,9 @@ impl Scoped {
     #[must_use]
     pub fn last(&self, word: Word) -> u64 {
         let writes = self.words.get(word.0).map(|location| &location.writes);
-        writes.and_then(|all| all.last()).map_or(0, |write| write.value)
+        writes
+            .and_then(|all| all.last())
+            .map_or(0, |write| write.value)
     }
 
     /// The number of values that a load may give; at least 1.
@@ -282,6 +284,50 @@ impl Scoped {
         }
     }
 
+    /// The agent knows nothing any more, and its fences count for nothing.
+    pub fn forget(&mut self, agent: Agent) {
+        if let Some(agent) = self.agents.get_mut(agent.0) {
+            agent.view = View::default();
+            agent.fenced = [const { None }; 3];
+            agent.met = Default::default();
+        }
+    }
+
+    /// Numbers that tell apart memories that differ in what agents may still see. Hazards, and the counts that
+    /// they need, are left out.
+    #[must_use]
+    pub fn fingerprint(&self) -> Vec<u64> {
+        let mut all = Vec::new();
+        let view = |view: &View, all: &mut Vec<u64>| {
+            for (word, location) in self.words.iter().enumerate() {
+                all.push(location.rank(view.stamp(word)));
+            }
+        };
+        let shared = |shared: &[Option<Rc<View>>; 3], all: &mut Vec<u64>| {
+            for one in shared {
+                match one {
+                    Some(one) => view(one, all),
+                    None => all.push(u64::MAX),
+                }
+            }
+        };
+        for location in &self.words {
+            all.push(location.writes.len() as u64);
+            for write in &location.writes {
+                let kind = write.scope.map_or(0, |scope| scope as u64 + 1);
+                all.extend([write.value, write.by.0 as u64, kind, write.updates.into()]);
+                shared(&write.released, &mut all);
+            }
+        }
+        for agent in &self.agents {
+            view(&agent.view, &mut all);
+            shared(&agent.fenced, &mut all);
+            agent.met.iter().for_each(|met| view(met, &mut all));
+        }
+        view(&self.sequential, &mut all);
+        all
+    }
+
     /// `to` knows that the accesses of `from` are over: a NIC's completion. What a late NIC wrote stays unknown.
     pub fn complete(&mut self, from: Agent, to: Agent) {
         let Some(nic) = self.agents.get(from.0) else {
@@ -307,7 +353,9 @@ impl Scoped {
     }
 
     fn stamp(&self, agent: Agent, word: Word) -> u64 {
-        self.agents.get(agent.0).map_or(0, |me| me.view.stamp(word.0))
+        self.agents
+            .get(agent.0)
+            .map_or(0, |me| me.view.stamp(word.0))
     }
 
     /// The places of the writes that a load may read, newest first.
@@ -356,11 +404,18 @@ impl Scoped {
             return access.scope.is_some();
         }
         let distance = self.distance(agent, write.by);
-        [access.scope, write.scope].iter().all(|scope| scope.is_some_and(|scope| scope >= distance))
+        [access.scope, write.scope]
+            .iter()
+            .all(|scope| scope.is_some_and(|scope| scope >= distance))
     }
 
     fn read(&mut self, agent: Agent, word: Word, access: Access, place: usize) -> u64 {
-        let Some(write) = self.words.get(word.0).and_then(|l| l.writes.get(place)).cloned() else {
+        let Some(write) = self
+            .words
+            .get(word.0)
+            .and_then(|l| l.writes.get(place))
+            .cloned()
+        else {
             return 0;
         };
         let is_mutual = self.is_mutual(agent, access, &write);
@@ -374,7 +429,11 @@ impl Scoped {
         let now = me.view.tick(agent.0);
         if is_mutual {
             me.view.see(word.0, write.stamp);
-            if let Some(released) = write.released.get(distance as usize).and_then(Option::as_ref) {
+            if let Some(released) = write
+                .released
+                .get(distance as usize)
+                .and_then(Option::as_ref)
+            {
                 if access.acquires {
                     me.view.join(released);
                 }
@@ -448,7 +507,10 @@ impl Scoped {
                 };
             }
         }
-        let written = location.writes.iter_mut().find(|write| write.stamp == stamp);
+        let written = location
+            .writes
+            .iter_mut()
+            .find(|write| write.stamp == stamp);
         if let Some(write) = written {
             write.released = released;
         }

@@ -61,8 +61,14 @@ pub enum Call {
         data: Data,
         nbi: bool,
     },
-    Iput { to: Place, from: Words },
-    Iget { into: Vec<Register>, from: Place },
+    Iput {
+        to: Place,
+        from: Words,
+    },
+    Iget {
+        into: Vec<Register>,
+        from: Place,
+    },
     Get {
         into: Vec<Register>,
         from: Place,
@@ -187,13 +193,28 @@ impl Call {
         matches!(self, Call::Barrier | Call::Sync | Call::Collective { .. })
     }
 
+    /// Whether it only reads: several such calls in a row have no order (M21).
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        match self {
+            Call::Fetch { fetching, .. } => *fetching == Fetching::Fetch,
+            Call::G { .. } | Call::Get { .. } | Call::Iget { .. } | Call::Read { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether a group may make it.
     #[must_use]
     pub fn takes_group(&self) -> bool {
         self.is_collective()
             || matches!(
                 self,
-                Call::Put { .. } | Call::Iput { .. } | Call::Iget { .. } | Call::Get { .. } | Call::PutSignal { .. } | Call::SyncGroup
+                Call::Put { .. }
+                    | Call::Iput { .. }
+                    | Call::Iget { .. }
+                    | Call::Get { .. }
+                    | Call::PutSignal { .. }
+                    | Call::SyncGroup
             )
     }
 }

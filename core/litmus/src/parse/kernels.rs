@@ -8,7 +8,7 @@ use super::{HEADER, Parser};
 use crate::error::Error;
 use crate::kernels::program::{Block, Call, Collective, Data, Group, Kernels, Several, Statement};
 use crate::limits;
-use crate::program::{Fetching, Register, SignalOp, Update};
+use crate::program::{Fetching, MemoryModel, Register, SignalOp, Update};
 
 /// The calls, for a message.
 const CALLS: &str = "put, put_nbi, get, get_nbi, iput, iget, p, g, set, add, and, or, xor, fetch, swap, compare_swap, fetch_add, fetch_and, \
@@ -62,6 +62,11 @@ impl Kernels {
                 "add `PE 0 block 0:` and calls below it",
             ));
         }
+        if !parser.program.models.is_empty() || !parser.named_models.is_empty() {
+            let remedy = "leave out `models`, and `ordered` or `relaxed` in `expect`";
+            return Err(at_end("programs of kernels have one memory model", remedy));
+        }
+        parser.program.models = MemoryModel::ALL.into();
         parser.check_expectations()?;
         let collectives = |pe: usize| -> Vec<&Call> {
             let of_pe = blocks.iter().filter(|block| block.pe == pe);
@@ -104,6 +109,9 @@ impl Parser {
         const FORM: &str = "write `PE 0 block 1:` or `PE 0 block 1 lanes 4:`";
         line.next("`PE`")?;
         let token = line.next("a PE's number")?;
+        if token.text.ends_with(':') {
+            return Err(line.at(token, "the PE has no block", FORM));
+        }
         let pe = self.pe_number(line, token, token.text)?;
         line.word("block")?;
         let token = line.next("a block's number")?;
@@ -269,7 +277,13 @@ impl Parser {
                 let to = self.next_place(line)?;
                 match self.data(line, name, to.words.count)? {
                     Data::Own(from) => Call::Iput { to, from },
-                    Data::Values(_) => return Err(line.at(name, "`iput` of values", "name its source: `iput d@1 from s`")),
+                    Data::Values(_) => {
+                        return Err(line.at(
+                            name,
+                            "`iput` of values",
+                            "name its source: `iput d@1 from s`",
+                        ));
+                    }
                 }
             }
             "get" | "get_nbi" | "iget" => {
@@ -283,8 +297,15 @@ impl Parser {
                     ));
                 }
                 match name.text {
-                    "iget" => Call::Iget { into: into.to_vec(), from },
-                    _ => Call::Get { into: into.to_vec(), from, nbi },
+                    "iget" => Call::Iget {
+                        into: into.to_vec(),
+                        from,
+                    },
+                    _ => Call::Get {
+                        into: into.to_vec(),
+                        from,
+                        nbi,
+                    },
                 }
             }
             "p" => Call::P {
@@ -328,6 +349,11 @@ impl Parser {
             },
             "wait_until" | "signal_wait_until" => {
                 let (word, cmp, value) = self.comparison(line)?;
+                let one = if name.text == "wait_until" {
+                    None
+                } else {
+                    Some(needed(line)?)
+                };
                 Call::Wait {
                     into: one,
                     word,

@@ -47,7 +47,13 @@ pub enum Path {
 }
 
 impl Path {
-    pub const ALL: [Path; 5] = [Path::Mapped, Path::Ring, Path::RingByNic, Path::Mixed, Path::MixedByNic];
+    pub const ALL: [Path; 5] = [
+        Path::Mapped,
+        Path::Ring,
+        Path::RingByNic,
+        Path::Mixed,
+        Path::MixedByNic,
+    ];
 
     pub fn is_mapped(self, from: usize, to: usize) -> bool {
         from == to
@@ -128,7 +134,13 @@ impl Arena {
         let start = self.start();
         let heap = |pe: usize| (start + pe * PE) as u64;
         let peers = |from: usize| {
-            let of = |to: usize| if path.is_mapped(from, to) { heap(to) } else { 0 };
+            let of = |to: usize| {
+                if path.is_mapped(from, to) {
+                    heap(to)
+                } else {
+                    0
+                }
+            };
             (0..n).map(of).collect()
         };
         self.peers = (0..n).map(peers).collect();
@@ -177,7 +189,11 @@ impl Arena {
             peers: self.peers[pe].as_ptr().addr() as u64,
             teams: (&raw const self.teams[pe]).addr() as u64,
             shared: self.at(pe, SHARED) as u64,
-            ring: if path.has_ring() { address(&raw const self.rings[pe]) } else { 0 },
+            ring: if path.has_ring() {
+                address(&raw const self.rings[pe])
+            } else {
+                0
+            },
             stop: self.at(pe, STOP) as u64,
             fault: 0,
             deadline: 0,
@@ -190,7 +206,9 @@ impl Arena {
         self.teams.as_ptr().expose_provenance();
         self.rings.as_ptr().expose_provenance();
         self.inboxes.as_ptr().expose_provenance();
-        self.peers.iter().for_each(|peers| _ = peers.as_ptr().expose_provenance());
+        self.peers
+            .iter()
+            .for_each(|peers| _ = peers.as_ptr().expose_provenance());
     }
 
     /// The number of PEs of the program.
@@ -236,7 +254,10 @@ impl Arena {
     pub fn private(&mut self, pe: usize, words: usize) -> usize {
         let at = self.private[pe];
         self.private[pe] += (8 * words).next_multiple_of(16);
-        assert!(self.private[pe] <= PRIVATE_BYTES, "a program with more data than there is place");
+        assert!(
+            self.private[pe] <= PRIVATE_BYTES,
+            "a program with more data than there is place"
+        );
         self.at(pe, PRIVATE + at)
     }
 

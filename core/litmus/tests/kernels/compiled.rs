@@ -84,14 +84,26 @@ pub fn calls() -> &'static Calls {
         let library = folder.join(format!("calls-{}.so", std::process::id()));
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/calls.cpp");
         let built = Command::new("g++")
-            .args(["-std=c++17", "-O1", "-fPIC", "-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-c", "-I"])
+            .args([
+                "-std=c++17",
+                "-O1",
+                "-fPIC",
+                "-fsanitize=thread",
+                "--param=tsan-distinguish-volatile=1",
+                "-c",
+                "-I",
+            ])
             .arg(&folder)
             .arg(here)
             .arg("-o")
             .arg(library.with_extension("o"))
             .output()
             .expect("g++ is needed; ci/setup installs it");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        assert!(
+            built.status.success(),
+            "{}",
+            String::from_utf8_lossy(&built.stderr)
+        );
         // Linked without ThreadSanitizer: its calls are those of shim.h.
         let linked = Command::new("g++")
             .args(["-shared", "-Wl,-Bsymbolic"])
@@ -100,7 +112,11 @@ pub fn calls() -> &'static Calls {
             .arg(&library)
             .output()
             .unwrap();
-        assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+        assert!(
+            linked.status.success(),
+            "{}",
+            String::from_utf8_lossy(&linked.stderr)
+        );
         // SAFETY: the library has no initialisers but of plain variables.
         let loaded = unsafe { Library::new(&library) }.unwrap();
         std::fs::remove_file(&library).unwrap();

@@ -35,11 +35,17 @@ impl SharedWords for Words {
             Ordering::Release => relaxed().release(),
             _ => relaxed(),
         };
-        with(|run| run.memory.store(self.agent, self.start + offset, 8, value, access));
+        with(|run| {
+            run.memory
+                .store(self.agent, self.start + offset, 8, value, access)
+        });
     }
 
     fn store_half(&self, offset: usize, value: u32, _: Ordering) {
-        with(|run| run.memory.store(self.agent, self.start + offset, 4, value.into(), relaxed()));
+        with(|run| {
+            run.memory
+                .store(self.agent, self.start + offset, 4, value.into(), relaxed())
+        });
     }
 }
 
@@ -54,9 +60,18 @@ struct Posted {
 
 enum Action {
     /// Words from `from` here, or values, to `to` there. Those that are left, with their values when they were read.
-    Put { from: Option<usize>, to: usize, values: Vec<u64>, left: Vec<usize> },
+    Put {
+        from: Option<usize>,
+        to: usize,
+        values: Vec<u64>,
+        left: Vec<usize>,
+    },
     /// Words from `from` there to `to` here.
-    Get { from: usize, to: usize, left: Vec<usize> },
+    Get {
+        from: usize,
+        to: usize,
+        left: Vec<usize>,
+    },
     /// A word of the other PE, for the host.
     Value { from: usize },
     /// An atomic, which the other PE's GPU performs.
@@ -69,7 +84,11 @@ enum Waits {
     /// A put's source is read.
     Source(u64),
     /// An operation is complete; then the request of this ticket is answered.
-    Answer { operation: u64, ticket: u64, flushes: bool },
+    Answer {
+        operation: u64,
+        ticket: u64,
+        flushes: bool,
+    },
     /// The answer finds a place.
     Place { ticket: u64, value: u64 },
     /// Everything is complete.
@@ -110,7 +129,11 @@ impl Hosts {
             let (agent, nic) = with(|run| {
                 let machine = &mut run.memory.machine;
                 let agent = machine.agent(oxshmem_weak::Place::Outside);
-                let nic = if is_late { machine.late_nic(pe) } else { machine.agent(oxshmem_weak::Place::Outside) };
+                let nic = if is_late {
+                    machine.late_nic(pe)
+                } else {
+                    machine.agent(oxshmem_weak::Place::Outside)
+                };
                 (agent, nic)
             });
             let words = |start| Words { start, agent };
@@ -133,7 +156,9 @@ impl Hosts {
                 idle_at: None,
             }
         };
-        Hosts { all: (0..pes).map(host).collect() }
+        Hosts {
+            all: (0..pes).map(host).collect(),
+        }
     }
 
     /// Whether an errand of this PE's GPU waits for a thread.
@@ -145,7 +170,11 @@ impl Hosts {
     pub fn is_idle(&self, pe: usize, requests: u64) -> bool {
         let host = &self.all[pe];
         host.ring.taken() == requests
-            && host.posted.is_empty() && host.waits.is_none() && host.errand.is_none() && host.asked.is_empty() && !host.in_flight
+            && host.posted.is_empty()
+            && host.waits.is_none()
+            && host.errand.is_none()
+            && host.asked.is_empty()
+            && !host.in_flight
     }
 
     /// One step of a host's thread. False if there was nothing to do.
@@ -207,7 +236,11 @@ impl Hosts {
                 host.waits = host.reads_sources.then_some(Waits::All { flushes: false });
             }
             Waits::Answer { operation, .. } if is_posted(operation) => return false,
-            Waits::Answer { operation, ticket, flushes } => {
+            Waits::Answer {
+                operation,
+                ticket,
+                flushes,
+            } => {
                 if flushes {
                     with(|run| run.memory.machine.flush(host.agent, host.pe));
                 }
@@ -221,7 +254,8 @@ impl Hosts {
                 if flushes || host.gets {
                     with(|run| run.memory.machine.flush(host.agent, host.pe));
                 }
-                (host.in_flight, host.reads_sources, host.gets, host.waits) = (false, false, false, None);
+                (host.in_flight, host.reads_sources, host.gets, host.waits) =
+                    (false, false, false, None);
                 let count = host.ring.taken();
                 host.ring.free_sources(count);
                 host.ring.complete(count);
@@ -237,17 +271,26 @@ impl Hosts {
     pub fn ready(&self, pe: usize) -> Vec<usize> {
         let posted = &self.all[pe].posted;
         let is_first = |one: &Posted| {
-            posted.iter().all(|other| other.to != one.to || other.generation >= one.generation)
+            posted
+                .iter()
+                .all(|other| other.to != one.to || other.generation >= one.generation)
         };
         let is_asked = |one: &Posted| matches!(one.action, Action::Atomic { is_asked: true, .. });
         let all = posted.iter().enumerate();
-        all.filter(|(_, one)| is_first(one) && !is_asked(one)).map(|(place, _)| place).collect()
+        all.filter(|(_, one)| is_first(one) && !is_asked(one))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     /// One step of an operation of a NIC.
     pub fn advance(&mut self, pe: usize, place: usize) {
         let to = self.all[pe].posted[place].to;
-        let (host, peer, nic, far) = (self.all[pe].agent, self.all[to].agent, self.all[pe].nic, self.all[to].nic);
+        let (host, peer, nic, far) = (
+            self.all[pe].agent,
+            self.all[to].agent,
+            self.all[pe].nic,
+            self.all[to].nic,
+        );
         let posted = &mut self.all[pe].posted[place];
         let number = posted.number;
         let mut value = None;
@@ -255,14 +298,21 @@ impl Hosts {
             let memory = &mut run.memory;
             memory.machine.inform(nic, far);
             match &mut posted.action {
-                Action::Put { from: Some(from), values, left, .. } if values.is_empty() => {
+                Action::Put {
+                    from: Some(from),
+                    values,
+                    left,
+                    ..
+                } if values.is_empty() => {
                     for word in left.iter() {
                         values.push(memory.load(nic, *from + 8 * word, 8, relaxed()));
                     }
                     memory.machine.complete(nic, host);
                     false
                 }
-                Action::Put { to, values, left, .. } => {
+                Action::Put {
+                    to, values, left, ..
+                } => {
                     let next = left.swap_remove(memory.random.choose(left.len()));
                     memory.store(far, *to + 8 * next, 8, values[next], relaxed().release());
                     left.is_empty()
@@ -314,7 +364,12 @@ impl Host {
     fn post(&mut self, to: usize, action: Action) -> u64 {
         self.posts += 1;
         let number = self.posts;
-        self.posted.push(Posted { number, generation: self.generation, to, action });
+        self.posted.push(Posted {
+            number,
+            generation: self.generation,
+            to,
+            action,
+        });
         number
     }
 
@@ -324,15 +379,22 @@ impl Host {
         let remote = arena.heap(to, request.remote);
         let words = (request.bytes / 8) as usize;
         let left = || (0..words).collect();
-        let operation = request.operation.expect("a known operation");
+        let operation = match request.operation {
+            Some(operation) if to < arena.pes() && is_whole(operation, request.bytes) => operation,
+            // The real host ends the job's waits.
+            _ => return with(|run| run.memory.fault = Some(format!("{request:?}"))),
+        };
         match operation {
             Operation::Put | Operation::PutSignal => {
-                let number = self.post(to, Action::Put {
-                    from: Some(request.local as usize),
-                    to: remote,
-                    values: Vec::new(),
-                    left: left(),
-                });
+                let number = self.post(
+                    to,
+                    Action::Put {
+                        from: Some(request.local as usize),
+                        to: remote,
+                        values: Vec::new(),
+                        left: left(),
+                    },
+                );
                 self.in_flight = true;
                 if operation == Operation::PutSignal {
                     self.generation += 1;
@@ -345,23 +407,46 @@ impl Host {
                 }
             }
             Operation::PutValue => {
-                self.post(to, Action::Put { from: None, to: remote, values: vec![request.value], left: vec![0] });
+                self.post(
+                    to,
+                    Action::Put {
+                        from: None,
+                        to: remote,
+                        values: vec![request.value],
+                        left: vec![0],
+                    },
+                );
                 self.in_flight = true;
             }
             Operation::Get => {
                 // A get sees the puts before it, so it waits for them.
                 self.generation += 1;
-                let number = self.post(to, Action::Get { from: remote, to: request.local as usize, left: left() });
+                let number = self.post(
+                    to,
+                    Action::Get {
+                        from: remote,
+                        to: request.local as usize,
+                        left: left(),
+                    },
+                );
                 if request.width == 0 {
                     (self.in_flight, self.gets) = (true, true);
                 } else {
-                    self.waits = Some(Waits::Answer { operation: number, ticket, flushes: true });
+                    self.waits = Some(Waits::Answer {
+                        operation: number,
+                        ticket,
+                        flushes: true,
+                    });
                 }
             }
             Operation::GetValue => {
                 self.generation += 1;
                 let number = self.post(to, Action::Value { from: remote });
-                self.waits = Some(Waits::Answer { operation: number, ticket, flushes: false });
+                self.waits = Some(Waits::Answer {
+                    operation: number,
+                    ticket,
+                    flushes: false,
+                });
             }
             Operation::Signal => self.signal(arena, request),
             Operation::Fence => self.generation += 1,
@@ -379,9 +464,19 @@ impl Host {
                     done: 0,
                     padding: [0; 2],
                 };
-                let number = self.post(to, Action::Atomic { errand, is_asked: false });
+                let number = self.post(
+                    to,
+                    Action::Atomic {
+                        errand,
+                        is_asked: false,
+                    },
+                );
                 if fetches {
-                    self.waits = Some(Waits::Answer { operation: number, ticket, flushes: false });
+                    self.waits = Some(Waits::Answer {
+                        operation: number,
+                        ticket,
+                        flushes: false,
+                    });
                 } else {
                     self.in_flight = true;
                 }
@@ -397,7 +492,12 @@ impl Host {
         let word = arena.heap(to, request.compare);
         self.in_flight = true;
         let action = match request.width {
-            0 => Action::Put { from: None, to: word, values: vec![request.value], left: vec![0] },
+            0 => Action::Put {
+                from: None,
+                to: word,
+                values: vec![request.value],
+                left: vec![0],
+            },
             _ => {
                 let errand = Errand {
                     word: word as u64,
@@ -409,11 +509,23 @@ impl Host {
                     done: 0,
                     padding: [0; 2],
                 };
-                Action::Atomic { errand, is_asked: false }
+                Action::Atomic {
+                    errand,
+                    is_asked: false,
+                }
             }
         };
         self.post(to, action);
     }
+}
+
+/// Whether a request may have so many bytes: words of 8, few, and one at least where it is a transfer.
+fn is_whole(operation: Operation, bytes: u64) -> bool {
+    let transfers = matches!(
+        operation,
+        Operation::Put | Operation::PutSignal | Operation::Get
+    );
+    bytes.is_multiple_of(8) && bytes <= 64 && (bytes > 0 || !transfers)
 }
 
 /// The number of an atomic in the order of `AtomicOp::ALL`, and whether its result is wanted.

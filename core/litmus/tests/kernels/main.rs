@@ -25,7 +25,9 @@ fn try_all() {
     let change: Option<usize> = std::env::var("CHANGE").ok().map(|s| s.parse().unwrap());
     let mut bench = Bench::new();
     for (name, text) in library() {
-        if !only.is_empty() && only != *name { continue; }
+        if !only.is_empty() && only != *name {
+            continue;
+        }
         let kernels = Kernels::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let start = std::time::Instant::now();
         let mut shown = vec![false; kernels.head().expectations().len()];
@@ -34,24 +36,36 @@ fn try_all() {
             for seed in 0..seeds {
                 let tell = !only.is_empty();
                 let (end, told) = bench.run(&kernels, How { path, change, seed }, tell);
-                let mut bad = matches!(end, End::Hazard | End::Endless);
+                let mut bad = matches!(end, End::Hazard | End::Endless | End::Fault(_));
                 for (number, e) in kernels.head().expectations().iter().enumerate() {
-                    if let End::Outcome(outcome) = &end && outcome.matches(&e.pattern) {
+                    if let End::Outcome(outcome) = &end
+                        && outcome.matches(&e.pattern)
+                    {
                         shown[number] = true;
-                        if e.verdict == Verdict::Forbidden { bad = true }
+                        if e.verdict == Verdict::Forbidden {
+                            bad = true
+                        }
                     }
                 }
                 let count = ends.entry((bad, end)).or_insert(0);
                 *count += 1;
-                if bad && *count == 1 && tell { println!("{}", told.join("\n")); }
+                if bad && *count == 1 && tell {
+                    println!("{}", told.join("\n"));
+                }
             }
             for ((bad, end), count) in &ends {
-                if *bad { println!("BAD {name} {path:?} {end:?} {count}"); }
-                if !only.is_empty() { println!("{path:?} {end:?} {count}"); }
+                if *bad {
+                    println!("BAD {name} {path:?} {end:?} {count}");
+                }
+                if !only.is_empty() {
+                    println!("{path:?} {end:?} {count}");
+                }
             }
         }
         for (e, shown) in kernels.head().expectations().iter().zip(shown) {
-            if e.verdict == Verdict::Allowed && !shown { println!("NOT SHOWN {name} {:?}", e.pattern); }
+            if e.verdict == Verdict::Allowed && !shown {
+                println!("NOT SHOWN {name} {:?}", e.pattern);
+            }
         }
         println!("{name} {:?}", start.elapsed());
     }
@@ -62,7 +76,10 @@ fn try_all() {
 fn find_notices() {
     let seeds: u64 = std::env::var("SEEDS").map_or(300, |s| s.parse().unwrap());
     let from: usize = std::env::var("CHANGE").map_or(0, |s| s.parse().unwrap());
-    let programs: Vec<(&str, Kernels)> = library().iter().map(|(n, t)| (*n, Kernels::parse(t).unwrap())).collect();
+    let programs: Vec<(&str, Kernels)> = library()
+        .iter()
+        .map(|(n, t)| (*n, Kernels::parse(t).unwrap()))
+        .collect();
     let mut bench = Bench::new();
     for (number, change) in changes::CHANGES.iter().enumerate().skip(from) {
         let mut found = Vec::new();
@@ -71,18 +88,41 @@ fn find_notices() {
                 let mut bad = 0;
                 let mut endless = 0;
                 for seed in 0..seeds {
-                    let (end, _) = bench.run(kernels, How { path, change: Some(number), seed }, false);
-                    bad += match &end {
-                        End::Hazard => 1,
-                        End::Endless => { endless += 1; 1 }
-                        End::Outcome(outcome) => kernels.head().expectations().iter().any(|e| e.verdict == Verdict::Forbidden && outcome.matches(&e.pattern)) as u64,
-                    };
-                    if endless > 3 { break; }
+                    let (end, _) = bench.run(
+                        kernels,
+                        How {
+                            path,
+                            change: Some(number),
+                            seed,
+                        },
+                        false,
+                    );
+                    bad +=
+                        match &end {
+                            End::Hazard | End::Fault(_) => 1,
+                            End::Endless => {
+                                endless += 1;
+                                1
+                            }
+                            End::Outcome(outcome) => kernels.head().expectations().iter().any(|e| {
+                                e.verdict == Verdict::Forbidden && outcome.matches(&e.pattern)
+                            }) as u64,
+                        };
+                    if endless > 3 {
+                        break;
+                    }
                 }
-                if bad > 0 { found.push((bad, name, path, endless)); }
+                if bad > 0 {
+                    found.push((bad, name, path, endless));
+                }
             }
         }
         found.sort_by_key(|f| std::cmp::Reverse(f.0));
-        println!("{number} {}: {} {:?}", change.name, found.len(), &found[..found.len().min(5)]);
+        println!(
+            "{number} {}: {} {:?}",
+            change.name,
+            found.len(),
+            &found[..found.len().min(5)]
+        );
     }
 }

@@ -15,6 +15,8 @@ pub struct Memory {
     words: HashMap<usize, (Word, usize)>,
     range: Range<usize>,
     guarded: Vec<Range<usize>>,
+    /// An access that there cannot be: the run is worth nothing from there on.
+    pub fault: Option<String>,
     /// The number of stores so far.
     pub stores: u64,
     /// One load in so many is stale, if it may be.
@@ -34,6 +36,7 @@ impl Memory {
             words: HashMap::new(),
             range,
             guarded,
+            fault: None,
             stores: 0,
             staleness,
             lateness,
@@ -45,18 +48,19 @@ impl Memory {
         self.random.choose(n) == 0
     }
 
-    /// The word at an address, which no access of another width has touched.
+    /// The word at an address. One access of another width, or of no word, is a fault.
     pub fn word(&mut self, at: usize, bytes: usize) -> Word {
         if let Some(&(word, width)) = self.words.get(&at) {
-            assert_eq!(width, bytes, "a word is accessed by {bytes} bytes, and by {width} before");
+            if width != bytes {
+                self.fault = Some(format!("{bytes} bytes at {at:#x}, which had {width}"));
+            }
             return word;
         }
-        assert!(bytes == 4 || bytes == 8, "an access of {bytes} bytes");
-        assert!(at.is_multiple_of(bytes), "an access of {bytes} bytes at {at:#x}");
-        assert!(
-            self.range.contains(&at),
-            "an access outside of the simulated memory, at {at:#x}"
-        );
+        let fits = (bytes == 4 || bytes == 8) && at.is_multiple_of(bytes);
+        if !fits || !self.range.contains(&at) {
+            self.fault = Some(format!("{bytes} bytes at {at:#x}"));
+            return self.machine.word(0, false);
+        }
         let guarded = self.guarded.iter().any(|range| range.contains(&at));
         let word = self.machine.word(peek(at, bytes), guarded);
         self.words.insert(at, (word, bytes));

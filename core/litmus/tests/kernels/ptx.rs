@@ -20,7 +20,9 @@ pub struct Instruction {
 impl Instruction {
     /// Reads the text of an instruction, as `ld.acquire.sys.u64 %0, [%1];`. A `!` before it narrows its scope to the GPU.
     pub fn of(text: &str) -> Instruction {
-        let (text, is_narrow) = text.strip_prefix('!').map_or((text, false), |text| (text, true));
+        let (text, is_narrow) = text
+            .strip_prefix('!')
+            .map_or((text, false), |text| (text, true));
         let first = text.split([' ', ';']).next().unwrap_or_default();
         let mut parts = first.split('.');
         let name = parts.next().unwrap_or_default().to_string();
@@ -121,6 +123,9 @@ pub struct Instructions(HashMap<usize, Instruction>);
 impl Instructions {
     /// The instruction at this address, which `text` reads where it is new.
     pub fn at(&mut self, address: usize, text: impl FnOnce() -> String) -> Instruction {
-        self.0.entry(address).or_insert_with(|| Instruction::of(&text())).clone()
+        self.0
+            .entry(address)
+            .or_insert_with(|| Instruction::of(&text()))
+            .clone()
     }
 }

@@ -28,6 +28,8 @@ pub enum End {
     Hazard,
     /// Some thread never ended.
     Endless,
+    /// An access to no word.
+    Fault(String),
 }
 
 /// One way to run a program.
@@ -57,7 +59,10 @@ type Fiber = Coroutine<(), (), (), DefaultStack>;
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench { arena: Arena::new(), stacks: Rc::default() }
+        Bench {
+            arena: Arena::new(),
+            stacks: Rc::default(),
+        }
     }
 
     /// Runs a program once. The lines that tell of it are empty where they are not wanted.
@@ -71,7 +76,10 @@ impl Bench {
         unsafe { (calls.begin)(&HOOKS, range.start, range.len(), change) };
         simulation::begin(Memory::new(range, guarded, Seeded::new(how.seed)), is_told);
         let tasks = self.tasks(kernels);
-        let mut hosts = how.path.has_ring().then(|| Hosts::new(&self.arena, kernels.pes(), how.path.is_late()));
+        let mut hosts = how
+            .path
+            .has_ring()
+            .then(|| Hosts::new(&self.arena, kernels.pes(), how.path.is_late()));
         let mut fibers = Vec::new();
         for (block, tasks) in kernels.blocks().iter().zip(&tasks) {
             for lane in 0..block.lanes {
@@ -121,7 +129,8 @@ impl Bench {
     fn spawn(&self, pe: usize, block: usize, lane: usize, lanes: usize) {
         with(|run| {
             let agent = run.memory.machine.agent(Place::Thread { gpu: pe, block });
-            run.threads.push(Thread::new(agent, (pe, block), lane, lanes));
+            run.threads
+                .push(Thread::new(agent, (pe, block), lane, lanes));
         });
     }
 
@@ -130,9 +139,14 @@ impl Bench {
         let arena = &mut self.arena;
         let mut task = |block: &Block, statement: &'k Statement| {
             let (values, words): (&[u64], usize) = match &statement.call {
-                Call::Put { data: Data::Values(values), .. } | Call::PutSignal { data: Data::Values(values), .. } => {
-                    (values, values.len())
+                Call::Put {
+                    data: Data::Values(values),
+                    ..
                 }
+                | Call::PutSignal {
+                    data: Data::Values(values),
+                    ..
+                } => (values, values.len()),
                 Call::Get { into, .. } | Call::Iget { into, .. } => (&[], into.len()),
                 _ => (&[], 0),
             };
@@ -143,7 +157,15 @@ impl Bench {
             Task { statement, private }
         };
         let blocks = kernels.blocks().iter();
-        blocks.map(|block| block.statements.iter().map(|statement| task(block, statement)).collect()).collect()
+        blocks
+            .map(|block| {
+                block
+                    .statements
+                    .iter()
+                    .map(|statement| task(block, statement))
+                    .collect()
+            })
+            .collect()
     }
 
     /// Lets threads, hosts and NICs go on until all is done. False if it takes too long.
@@ -160,24 +182,40 @@ impl Bench {
                 for (number, thread) in run.threads.iter().enumerate() {
                     match thread.state {
                         ThreadState::Ready => eager.push(Next::Thread(number)),
-                        ThreadState::Napping(at) if at == run.memory.stores => idle.push(Next::Thread(number)),
+                        ThreadState::Napping(at) if at == run.memory.stores => {
+                            idle.push(Next::Thread(number))
+                        }
                         ThreadState::Napping(_) => eager.push(Next::Thread(number)),
                         ThreadState::Meeting | ThreadState::Done => {}
                     }
                 }
-                let is_done = run.threads[..programs].iter().all(|thread| thread.state == ThreadState::Done);
+                let is_done = run.threads[..programs]
+                    .iter()
+                    .all(|thread| thread.state == ThreadState::Done);
                 (is_done, run.memory.stores, run.steps)
             });
-            if steps > STEPS || spent > STEPS {
+            if steps > STEPS || spent > STEPS || with(|run| run.memory.fault.is_some()) {
                 return false;
             }
             if let Some(hosts) = hosts.as_deref() {
                 for pe in 0..hosts.all.len() {
-                    eager.extend(hosts.ready(pe).into_iter().map(|place| Next::Nic(pe, place)));
+                    eager.extend(
+                        hosts
+                            .ready(pe)
+                            .into_iter()
+                            .map(|place| Next::Nic(pe, place)),
+                    );
                     let host = Next::Host(pe);
-                    if hosts.all[pe].idle_at == Some(stores) { idle.push(host) } else { eager.push(host) }
+                    if hosts.all[pe].idle_at == Some(stores) {
+                        idle.push(host)
+                    } else {
+                        eager.push(host)
+                    }
                     let is_free = fibers[programs + pe].done() || !fibers[programs + pe].started();
-                    if hosts.has_errand(pe) && is_free && with(|run| run.threads[programs + pe].state) == ThreadState::Done {
+                    if hosts.has_errand(pe)
+                        && is_free
+                        && with(|run| run.threads[programs + pe].state) == ThreadState::Done
+                    {
                         idle.push(Next::Serve(pe));
                     }
                     let requests = with(|run| run.memory.last(arena.head(pe)));
@@ -190,8 +228,16 @@ impl Bench {
             }
             let next = with(|run| {
                 let random = &run.memory.random;
-                let of = if eager.is_empty() || (!idle.is_empty() && random.choose(16) == 0) { &idle } else { &eager };
-                if of.is_empty() { None } else { Some(of[random.choose(of.len())]) }
+                let of = if eager.is_empty() || (!idle.is_empty() && random.choose(16) == 0) {
+                    &idle
+                } else {
+                    &eager
+                };
+                if of.is_empty() {
+                    None
+                } else {
+                    Some(of[random.choose(of.len())])
+                }
             });
             match (next, hosts.as_deref_mut()) {
                 (Some(Next::Thread(number)), _) => {
@@ -201,7 +247,9 @@ impl Bench {
                         (thread.lane, thread.lanes, thread.block, thread.pe)
                     });
                     // SAFETY: the state lives until the run ends.
-                    unsafe { (calls.thread)(lane as u32, lanes as u32, block as u32, arena.state(pe)) };
+                    unsafe {
+                        (calls.thread)(lane as u32, lanes as u32, block as u32, arena.state(pe))
+                    };
                     if let CoroutineResult::Return(()) = fibers[number].resume(()) {
                         with(|run| {
                             run.settle();
@@ -236,6 +284,9 @@ impl Bench {
     }
 
     fn end(&mut self, kernels: &Kernels, run: &mut Simulation, is_over: bool) -> End {
+        if let Some(fault) = run.memory.fault.take() {
+            return End::Fault(fault);
+        }
         if !run.memory.machine.hazards().is_empty() {
             return End::Hazard;
         }
@@ -243,7 +294,9 @@ impl Bench {
             return End::Endless;
         }
         let observed = kernels.head().observed().iter();
-        let memory: Vec<u64> = observed.map(|place| run.memory.last(self.arena.words(place.words, place.pe))).collect();
+        let memory: Vec<u64> = observed
+            .map(|place| run.memory.last(self.arena.words(place.words, place.pe)))
+            .collect();
         End::Outcome(kernels.outcome(&run.registers, &memory))
     }
 }
@@ -304,19 +357,47 @@ fn thread(calls: &Calls, arena: &Arena, block: &Block, lane: usize, tasks: &[Tas
             });
         };
         let read = |at: usize| access(|memory, agent| memory.load(agent, at, 8, Access::WEAK));
-        with(|run| run.tell(|_| format!("  PE {} block {} lane {lane}: {:?}", block.pe, block.number, statement.call)));
+        with(|run| {
+            run.tell(|_| {
+                format!(
+                    "  PE {} block {} lane {lane}: {:?}",
+                    block.pe, block.number, statement.call
+                )
+            })
+        });
         let scope = group(statement.group);
         let own = |words| arena.words(words, block.pe);
         // SAFETY: all addresses lie in the arena, or are the simulation's.
         unsafe {
             match &statement.call {
                 Call::Put { to, data, nbi } => {
-                    let from = if let Data::Own(words) = data { own(*words) } else { private };
-                    (calls.put)(scope, own(to.words), from, to.words.count, to.pe as c_int, (*nbi).into());
+                    let from = if let Data::Own(words) = data {
+                        own(*words)
+                    } else {
+                        private
+                    };
+                    (calls.put)(
+                        scope,
+                        own(to.words),
+                        from,
+                        to.words.count,
+                        to.pe as c_int,
+                        (*nbi).into(),
+                    );
                 }
                 Call::Get { into, from, nbi } => {
-                    (calls.get)(scope, private, own(from.words), from.words.count, from.pe as c_int, (*nbi).into());
-                    let places = into.iter().enumerate().map(|(word, register)| (*register, private + 8 * word));
+                    (calls.get)(
+                        scope,
+                        private,
+                        own(from.words),
+                        from.words.count,
+                        from.pe as c_int,
+                        (*nbi).into(),
+                    );
+                    let places = into
+                        .iter()
+                        .enumerate()
+                        .map(|(word, register)| (*register, private + 8 * word));
                     if *nbi {
                         awaited.extend(places);
                     } else if statement.fills(lane) {
@@ -327,56 +408,144 @@ fn thread(calls: &Calls, arena: &Arena, block: &Block, lane: usize, tasks: &[Tas
                     (calls.iput)(scope, own(to.words), own(*from), from.count, to.pe as c_int);
                 }
                 Call::Iget { into, from } => {
-                    (calls.iget)(scope, private, own(from.words), from.words.count, from.pe as c_int);
+                    (calls.iget)(
+                        scope,
+                        private,
+                        own(from.words),
+                        from.words.count,
+                        from.pe as c_int,
+                    );
                     if statement.fills(lane) {
                         let places = into.iter().enumerate();
-                        places.for_each(|(word, register)| fill(Some(register), read(private + 8 * word)));
+                        places.for_each(|(word, register)| {
+                            fill(Some(register), read(private + 8 * word))
+                        });
                     }
                 }
                 Call::P { to, value } => (calls.p)(own(to.words), *value, to.pe as c_int),
-                Call::G { into, from } => fill(Some(into), (calls.g)(own(from.words), from.pe as c_int)),
-                Call::Update { update: what, at, value } => {
+                Call::G { into, from } => {
+                    fill(Some(into), (calls.g)(own(from.words), from.pe as c_int))
+                }
+                Call::Update {
+                    update: what,
+                    at,
+                    value,
+                } => {
                     (calls.update)(update(*what), own(at.words), *value, at.pe as c_int);
                 }
                 Call::Fetch { into, fetching, at } => {
                     let (word, pe) = (own(at.words), at.pe as c_int);
                     let old = match *fetching {
                         Fetching::Fetch => (calls.fetch)(word, pe),
-                        Fetching::Update(what, value) => (calls.fetch_update)(update(what), word, value, pe),
-                        Fetching::CompareSwap { expected, value } => (calls.compare_swap)(word, expected, value, pe),
+                        Fetching::Update(what, value) => {
+                            (calls.fetch_update)(update(what), word, value, pe)
+                        }
+                        Fetching::CompareSwap { expected, value } => {
+                            (calls.compare_swap)(word, expected, value, pe)
+                        }
                     };
                     fill(Some(into), old);
                 }
-                Call::PutSignal { to, data, signal, op, value, nbi } => {
-                    let from = if let Data::Own(words) = data { own(*words) } else { private };
+                Call::PutSignal {
+                    to,
+                    data,
+                    signal,
+                    op,
+                    value,
+                    nbi,
+                } => {
+                    let from = if let Data::Own(words) = data {
+                        own(*words)
+                    } else {
+                        private
+                    };
                     let (add, nbi) = ((*op == SignalOp::Add).into(), (*nbi).into());
                     let (n, pe) = (to.words.count, to.pe as c_int);
-                    (calls.put_signal)(scope, own(to.words), from, n, own(*signal), *value, add, pe, nbi);
+                    (calls.put_signal)(
+                        scope,
+                        own(to.words),
+                        from,
+                        n,
+                        own(*signal),
+                        *value,
+                        add,
+                        pe,
+                        nbi,
+                    );
                 }
                 Call::Signal { op, at, value } => {
-                    (calls.signal)(own(at.words), *value, (*op == SignalOp::Add).into(), at.pe as c_int);
+                    (calls.signal)(
+                        own(at.words),
+                        *value,
+                        (*op == SignalOp::Add).into(),
+                        at.pe as c_int,
+                    );
                 }
                 Call::Write { to, value } => {
                     let at = own(*to);
                     access(|memory, agent| memory.store(agent, at, 8, *value, Access::WEAK));
                 }
                 Call::Read { into, from } => fill(Some(into), read(own(*from))),
-                Call::Wait { into: None, word, cmp, value } => (calls.wait_until)(own(*word), compare(*cmp), *value),
-                Call::Wait { into, word, cmp, value } => {
-                    fill(into.as_ref(), (calls.wait)(own(*word), compare(*cmp), *value));
+                Call::Wait {
+                    into: None,
+                    word,
+                    cmp,
+                    value,
+                } => (calls.wait_until)(own(*word), compare(*cmp), *value),
+                Call::Wait {
+                    into,
+                    word,
+                    cmp,
+                    value,
+                } => {
+                    fill(
+                        into.as_ref(),
+                        (calls.wait)(own(*word), compare(*cmp), *value),
+                    );
                 }
-                Call::Test { into, word, cmp, value } => {
+                Call::Test {
+                    into,
+                    word,
+                    cmp,
+                    value,
+                } => {
                     fill(Some(into), (calls.test)(own(*word), compare(*cmp), *value));
                 }
-                Call::SignalFetch { into, word } => fill(Some(into), (calls.signal_fetch)(own(*word))),
-                Call::WaitSeveral { which, into, words, cmp, value } => {
+                Call::SignalFetch { into, word } => {
+                    fill(Some(into), (calls.signal_fetch)(own(*word)))
+                }
+                Call::WaitSeveral {
+                    which,
+                    into,
+                    words,
+                    cmp,
+                    value,
+                } => {
                     let which = several(*which);
-                    let found = (calls.wait_several)(which, own(*words), words.count, compare(*cmp), *value);
+                    let found = (calls.wait_several)(
+                        which,
+                        own(*words),
+                        words.count,
+                        compare(*cmp),
+                        *value,
+                    );
                     fill(into.as_ref(), found);
                 }
-                Call::TestSeveral { which, into, words, cmp, value } => {
+                Call::TestSeveral {
+                    which,
+                    into,
+                    words,
+                    cmp,
+                    value,
+                } => {
                     let which = several(*which);
-                    let found = (calls.test_several)(which, own(*words), words.count, compare(*cmp), *value);
+                    let found = (calls.test_several)(
+                        which,
+                        own(*words),
+                        words.count,
+                        compare(*cmp),
+                        *value,
+                    );
                     fill(Some(into), found);
                 }
                 Call::Fence => (calls.fence)(),
@@ -399,14 +568,28 @@ fn thread(calls: &Calls, arena: &Arena, block: &Block, lane: usize, tasks: &[Tas
                     (calls.collective)(scope, number, own(*to), own(*from), n, root as c_int);
                 }
                 Call::SyncGroup => (calls.sync_group)(scope),
-                Call::ThreadFence(scope) => access(|memory, agent| memory.machine.fence(agent, *scope)),
-                Call::AtomicAdd { into, scope, word, value } => {
+                Call::ThreadFence(scope) => {
+                    access(|memory, agent| memory.machine.fence(agent, *scope))
+                }
+                Call::AtomicAdd {
+                    into,
+                    scope,
+                    word,
+                    value,
+                } => {
                     let (at, value) = (own(*word), *value);
                     let add = |old: u64| Some(old.wrapping_add(value));
-                    let old = access(|memory, agent| memory.update(agent, at, 8, Access::relaxed(*scope), add));
+                    let old = access(|memory, agent| {
+                        memory.update(agent, at, 8, Access::relaxed(*scope), add)
+                    });
                     fill(Some(into), old);
                 }
-                Call::Spin { scope, word, cmp, value } => spin(own(*word), *scope, *cmp, *value),
+                Call::Spin {
+                    scope,
+                    word,
+                    cmp,
+                    value,
+                } => spin(own(*word), *scope, *cmp, *value),
             }
         }
         with(Simulation::settle);

@@ -139,7 +139,10 @@ impl Simulation {
 
     fn name(&self) -> String {
         let thread = &self.threads[self.current];
-        format!("PE {} block {} lane {}", thread.pe, thread.block, thread.lane)
+        format!(
+            "PE {} block {} lane {}",
+            thread.pe, thread.block, thread.lane
+        )
     }
 
     /// The plain store that compiled code has made since its last call.
@@ -156,7 +159,11 @@ impl Simulation {
         let stores = self.memory.stores;
         let me = self.me();
         let is_same = load.is_some() && me.last == load;
-        me.state = if is_same { ThreadState::Napping(stores) } else { ThreadState::Ready };
+        me.state = if is_same {
+            ThreadState::Napping(stores)
+        } else {
+            ThreadState::Ready
+        };
         me.last = load;
     }
 
@@ -164,7 +171,11 @@ impl Simulation {
     fn arrive(&mut self, lanes: u32) -> bool {
         let current = self.current;
         let me = &self.threads[current];
-        let wanted = if lanes == 0 { me.lanes } else { lanes.count_ones() as usize };
+        let wanted = if lanes == 0 {
+            me.lanes
+        } else {
+            lanes.count_ones() as usize
+        };
         let key = (me.pe, me.block, lanes);
         let here = self.meetings.entry(key).or_default();
         here.push(current);
@@ -173,7 +184,10 @@ impl Simulation {
             return false;
         }
         let here = self.meetings.remove(&key).unwrap_or_default();
-        let agents: Vec<Agent> = here.iter().map(|&thread| self.threads[thread].agent).collect();
+        let agents: Vec<Agent> = here
+            .iter()
+            .map(|&thread| self.threads[thread].agent)
+            .collect();
         self.memory.machine.meet(&agents);
         for thread in here {
             self.threads[thread].state = ThreadState::Ready;
@@ -201,12 +215,23 @@ extern "C" fn ptx(text: *const c_char, at: *const c_void, a: u64, b: u64) -> u64
     pause();
     with(|run| {
         // SAFETY: compiled code gives literals.
-        let words = || unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        let words = || {
+            unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned()
+        };
         let instruction = run.instructions.at(text.addr(), words);
         let agent = run.me().agent;
         let value = instruction.perform(&mut run.memory, agent, at.addr(), a, b);
         run.acted(instruction.is_load().then_some((at.addr(), value)));
-        run.tell(|run| format!("{}: {} {:#x} {a} {b} gives {value}", run.name(), words(), at.addr()));
+        run.tell(|run| {
+            format!(
+                "{}: {} {:#x} {a} {b} gives {value}",
+                run.name(),
+                words(),
+                at.addr()
+            )
+        });
         value
     })
 }
@@ -222,7 +247,11 @@ extern "C" fn plain_load(at: *const c_void, bytes: u64) {
 
 extern "C" fn plain_store(at: *const c_void, bytes: u64, is_volatile: c_int) {
     pause();
-    let access = if is_volatile == 0 { Access::WEAK } else { relaxed() };
+    let access = if is_volatile == 0 {
+        Access::WEAK
+    } else {
+        relaxed()
+    };
     with(|run| run.me().stored = Some((at.addr(), bytes as usize, access)));
 }
 

@@ -11,7 +11,11 @@ pub fn header() -> String {
     let mut changes: Vec<(usize, &Change)> = CHANGES.iter().enumerate().collect();
     changes.sort_by_key(|(_, change)| Reverse(change.from.len()));
     let header = oxshmem_device_library::HEADER.to_string();
-    let changed = changes.into_iter().fold(header, |header, (number, change)| changed(&header, number, change));
+    let changed = changes
+        .into_iter()
+        .fold(header, |header, (number, change)| {
+            changed(&header, number, change)
+        });
     let mut whole = include_str!("shim.h").to_string();
     whole.push_str(&with_calls(&changed));
     whole
@@ -19,11 +23,26 @@ pub fn header() -> String {
 
 /// The text with one more change, which is made where `weak_change` has this number.
 fn changed(header: &str, number: usize, change: &Change) -> String {
-    let Change { part, from, nth, to, name } = change;
-    assert_eq!(header.matches(part).count(), 1, "{name}: `{part}` in the header");
+    let Change {
+        part,
+        from,
+        nth,
+        to,
+        name,
+    } = change;
+    assert_eq!(
+        header.matches(part).count(),
+        1,
+        "{name}: `{part}` in the header"
+    );
     let start = header.find(part).unwrap();
-    let places: Vec<usize> = header[start..].match_indices(from).map(|(at, _)| start + at).collect();
-    let at = *places.get(*nth).unwrap_or_else(|| panic!("{name}: no `{from}` behind `{part}`"));
+    let places: Vec<usize> = header[start..]
+        .match_indices(from)
+        .map(|(at, _)| start + at)
+        .collect();
+    let at = *places
+        .get(*nth)
+        .unwrap_or_else(|| panic!("{name}: no `{from}` behind `{part}`"));
     let (before, rest) = header.split_at(at);
     let rest = &rest[from.len()..];
     let chosen = match from.ends_with(';') {
@@ -90,13 +109,22 @@ fn call(instruction: &str) -> String {
     let sections = split(instruction, ':');
     let operand = |constraint: &str| {
         let open = constraint.rfind('"').map_or(0, |at| at + 1);
-        let open = open + constraint[open..].find('(').expect("an operand in parentheses");
+        let open = open
+            + constraint[open..]
+                .find('(')
+                .expect("an operand in parentheses");
         let (inner, _) = parenthesised(&constraint[open + 1..]);
         inner.to_string()
     };
     let of = |section: usize| split(sections.get(section).copied().unwrap_or(""), ',');
-    let outputs = of(1).into_iter().map(|output| format!("weak_out({})", operand(output)));
+    let outputs = of(1)
+        .into_iter()
+        .map(|output| format!("weak_out({})", operand(output)));
     let inputs = of(2).into_iter().map(operand);
-    let arguments: Vec<String> = [sections[0].to_string()].into_iter().chain(outputs).chain(inputs).collect();
+    let arguments: Vec<String> = [sections[0].to_string()]
+        .into_iter()
+        .chain(outputs)
+        .chain(inputs)
+        .collect();
     format!("weak_ptx({})", arguments.join(", "))
 }

@@ -80,6 +80,7 @@ impl RingServer {
             ring,
             in_flight: false,
             reads_sources: false,
+            places_own: false,
         };
         let thread = std::thread::Builder::new()
             .name("oxshmem-kernels".into())
@@ -145,6 +146,8 @@ struct Server {
     in_flight: bool,
     /// Whether nonblocking puts may still read their sources.
     reads_sources: bool,
+    /// Whether nonblocking gets may have placed data that this GPU does not see yet (M27).
+    places_own: bool,
 }
 
 impl Server {
@@ -216,6 +219,9 @@ impl Server {
 
     fn complete_all(&mut self) -> Result<()> {
         self.quiet()?;
+        if std::mem::take(&mut self.places_own) {
+            self.served.context.worker.make_gpu_data_visible()?;
+        }
         (self.in_flight, self.reads_sources) = (false, false);
         self.publish();
         Ok(())
@@ -345,7 +351,9 @@ impl Server {
             };
             let worker = &self.served.context.in_call(CALL).worker;
             let path: AccessPath<'_> = worker.access_path(OpKind::Put, from.target, pe)?;
-            self.in_flight |= request.width == 0;
+            if request.width == 0 {
+                (self.in_flight, self.places_own) = (true, true);
+            }
             worker.copy_by_path(path, dst, from, request.width == 0)?;
         } else {
             self.get_bounced(src, request.local, pe)?;

@@ -53,6 +53,11 @@ impl Location {
         (0..self.writes.len()).rev().take_while(known)
     }
 
+    /// The place of the write at a moment.
+    pub(super) fn rank(&self, stamp: Stamp) -> u64 {
+        self.writes.partition_point(|write| write.stamp <= stamp) as u64
+    }
+
     /// Whether a write fits between this place and the next.
     pub(super) fn has_room(&self, place: usize) -> bool {
         match (self.writes.get(place), self.writes.get(place + 1)) {
@@ -69,7 +74,8 @@ impl Location {
             None => before + GAP,
         };
         let stamp = write.stamp;
-        self.writes.insert((place + 1).min(self.writes.len()), write);
+        self.writes
+            .insert((place + 1).min(self.writes.len()), write);
         stamp
     }
 
