@@ -145,8 +145,8 @@ OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source
             teams::hear(members, (u32)root, call.epoch);
             waits::acquire();
         }
-        scope.sync();
     }
+    // All meet here.
     call.end(false);
     return 0;
 }
@@ -199,7 +199,6 @@ OXSHMEM_OUTLINE void fold_all(teams::InCall<Scope>& call, T* dest, const T* sour
     Scratch<Scope> scratch(call);
     for (u64 done = 0;; done += most) {
         const u64 now = elements - done < most ? elements - done : most;
-        call.scope.sync();
         for (u32 k = 0; k < call.team->n; ++k)
             push(scratch, (call.team->me + k) % call.team->n, source + done, now);
         call.tell();

@@ -15,7 +15,7 @@ OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->membe
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 template <class Scope>
 OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
-    scope.sync();
+    // The first thread alone has queued requests in this call.
     if (scope.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
     scope.sync();
     for (u32 i = scope.rank(); i < team->n; i += scope.size()) {

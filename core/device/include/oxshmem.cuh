@@ -299,13 +299,13 @@ namespace inbox {
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
     u64 next = words::load_relaxed((const u64*)inbox->claimed);
     // The counter of claims may be newer than what this thread sees of the other.
-    while ((i64)(words::load_acquire(inbox->posted) - next) > 0) {
+    while ((i64)(words::load_relaxed(inbox->posted) - next) > 0) {
         const u64 seen = words::compare_swap(inbox->claimed, next, next + 1);
         if (seen != next) {
             next = seen;
             continue;
         }
-        // Whoever sees the word changed sees what the asking PE had ordered before.
+        // The errand is there. Whoever sees its word changed sees what the asking PE had ordered before.
         words::fence_all();
         Errand* errand = &inbox->errands[next & inbox->mask];
         const u32 operation = words::load_relaxed(&errand->operation);
@@ -1534,7 +1534,7 @@ OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->membe
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 template <class Scope>
 OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
-    scope.sync();
+    // The first thread alone has queued requests in this call.
     if (scope.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
     scope.sync();
     for (u32 i = scope.rank(); i < team->n; i += scope.size()) {
@@ -1789,8 +1789,8 @@ OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source
             teams::hear(members, (u32)root, call.epoch);
             waits::acquire();
         }
-        scope.sync();
     }
+    // All meet here.
     call.end(false);
     return 0;
 }
@@ -1843,7 +1843,6 @@ OXSHMEM_OUTLINE void fold_all(teams::InCall<Scope>& call, T* dest, const T* sour
     Scratch<Scope> scratch(call);
     for (u64 done = 0;; done += most) {
         const u64 now = elements - done < most ? elements - done : most;
-        call.scope.sync();
         for (u32 k = 0; k < call.team->n; ++k)
             push(scratch, (call.team->me + k) % call.team->n, source + done, now);
         call.tell();

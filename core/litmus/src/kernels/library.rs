@@ -19,6 +19,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "alltoall",
     "barrier",
     "barrier+block",
+    "barrier+block+get",
     "barrier+block+nbi",
     "barrier+get",
     "barrier-barrier",

@@ -12,6 +12,7 @@ use oxshmem_device_library::shared_memory::SharedWords;
 use oxshmem_weak::{Agent, Choices};
 
 use crate::arena::{Arena, SLOTS};
+use crate::changes::{Access as HostAccess, HostChange};
 use crate::memory::relaxed;
 use crate::simulation::with;
 
@@ -19,12 +20,30 @@ use crate::simulation::with;
 pub struct Words {
     start: usize,
     agent: Agent,
+    /// Whether it is an inbox's, and not a ring's.
+    is_inbox: bool,
+    /// The access that orders nothing.
+    change: Option<&'static HostChange>,
+}
+
+impl Words {
+    /// Whether an access is as the library has it.
+    fn orders(&self, is_load: bool, offset: usize) -> bool {
+        let access = match (self.is_inbox, is_load) {
+            (false, true) => HostAccess::RingLoad,
+            (false, false) => HostAccess::RingStore,
+            (true, true) => HostAccess::InboxLoad,
+            (true, false) => HostAccess::InboxStore,
+        };
+        self.change
+            .is_none_or(|change| !(change.is_it)(access, offset))
+    }
 }
 
 impl SharedWords for Words {
     fn load(&self, offset: usize, order: Ordering) -> u64 {
         let access = match order {
-            Ordering::Acquire => relaxed().acquire(),
+            Ordering::Acquire if self.orders(true, offset) => relaxed().acquire(),
             _ => relaxed(),
         };
         with(|run| run.memory.load(self.agent, self.start + offset, 8, access))
@@ -32,7 +51,7 @@ impl SharedWords for Words {
 
     fn store(&self, offset: usize, value: u64, order: Ordering) {
         let access = match order {
-            Ordering::Release => relaxed().release(),
+            Ordering::Release if self.orders(false, offset) => relaxed().release(),
             _ => relaxed(),
         };
         with(|run| {
@@ -55,6 +74,8 @@ struct Posted {
     /// Operations of a later one wait for all of earlier ones to the same PE.
     generation: u64,
     to: usize,
+    /// Whether others go first mostly.
+    is_slow: bool,
     action: Action,
 }
 
@@ -124,7 +145,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    pub fn new(arena: &Arena, pes: usize, is_late: bool) -> Hosts {
+    pub fn new(
+        arena: &Arena,
+        pes: usize,
+        is_late: bool,
+        change: Option<&'static HostChange>,
+    ) -> Hosts {
         let host = |pe| {
             let (agent, nic) = with(|run| {
                 let machine = &mut run.memory.machine;
@@ -136,13 +162,18 @@ impl Hosts {
                 };
                 (agent, nic)
             });
-            let words = |start| Words { start, agent };
+            let words = |start, is_inbox| Words {
+                start,
+                agent,
+                is_inbox,
+                change,
+            };
             Host {
                 pe,
                 agent,
                 nic,
-                ring: HostRing::with(words(arena.host_ring(pe)), SLOTS),
-                inbox: HostInbox::with(words(arena.host_inbox(pe))),
+                ring: HostRing::with(words(arena.host_ring(pe), false), SLOTS),
+                inbox: HostInbox::with(words(arena.host_inbox(pe), true)),
                 posted: Vec::new(),
                 posts: 0,
                 generation: 0,
@@ -282,6 +313,11 @@ impl Hosts {
             .collect()
     }
 
+    /// Whether others go before an operation mostly.
+    pub fn is_slow(&self, pe: usize, place: usize) -> bool {
+        self.all[pe].posted[place].is_slow
+    }
+
     /// One step of an operation of a NIC.
     pub fn advance(&mut self, pe: usize, place: usize) {
         let to = self.all[pe].posted[place].to;
@@ -368,6 +404,7 @@ impl Host {
             number,
             generation: self.generation,
             to,
+            is_slow: with(|run| run.memory.chance(3)),
             action,
         });
         number

@@ -12,6 +12,7 @@ use oxshmem_litmus::{Cmp, Fetching, Outcome, SignalOp, Update};
 use oxshmem_weak::{Access, Agent, Choices, Place, Scope, Seeded};
 
 use crate::arena::{Arena, Path};
+use crate::changes::HOST_CHANGES;
 use crate::compiled::{Calls, calls};
 use crate::host::Hosts;
 use crate::memory::{Memory, poke};
@@ -32,12 +33,19 @@ pub enum End {
     Fault(String),
 }
 
+/// The change that is made, by its place in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    Nothing,
+    Header(usize),
+    Host(usize),
+}
+
 /// One way to run a program.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     pub path: Path,
-    /// The change of the header, by its place in `CHANGES`.
-    pub change: Option<usize>,
+    pub changed: Changed,
     pub seed: u64,
 }
 
@@ -71,7 +79,11 @@ impl Bench {
         self.arena.prepare(kernels, how.path);
         let guarded = self.arena.guarded(kernels);
         let range = self.arena.range();
-        let change = how.change.map_or(-1, |change| change as c_int);
+        let (change, of_host) = match how.changed {
+            Changed::Nothing => (-1, None),
+            Changed::Header(number) => (number as c_int, None),
+            Changed::Host(number) => (-1, HOST_CHANGES.get(number)),
+        };
         // SAFETY: the hooks live for ever, the arena until the run ends.
         unsafe { (calls.begin)(&HOOKS, range.start, range.len(), change) };
         simulation::begin(Memory::new(range, guarded, Seeded::new(how.seed)), is_told);
@@ -79,7 +91,7 @@ impl Bench {
         let mut hosts = how
             .path
             .has_ring()
-            .then(|| Hosts::new(&self.arena, kernels.pes(), how.path.is_late()));
+            .then(|| Hosts::new(&self.arena, kernels.pes(), how.path.is_late(), of_host));
         let mut fibers = Vec::new();
         for (block, tasks) in kernels.blocks().iter().zip(&tasks) {
             for lane in 0..block.lanes {
@@ -181,6 +193,9 @@ impl Bench {
             let (mut is_done, stores, steps) = with(|run| {
                 for (number, thread) in run.threads.iter().enumerate() {
                     match thread.state {
+                        _ if number == run.slow && thread.state.may_go_on() => {
+                            idle.push(Next::Thread(number))
+                        }
                         ThreadState::Ready => eager.push(Next::Thread(number)),
                         ThreadState::Napping(at) if at == run.memory.stores => {
                             idle.push(Next::Thread(number))
@@ -199,12 +214,14 @@ impl Bench {
             }
             if let Some(hosts) = hosts.as_deref() {
                 for pe in 0..hosts.all.len() {
-                    eager.extend(
-                        hosts
-                            .ready(pe)
-                            .into_iter()
-                            .map(|place| Next::Nic(pe, place)),
-                    );
+                    for place in hosts.ready(pe) {
+                        let of = if hosts.is_slow(pe, place) {
+                            &mut idle
+                        } else {
+                            &mut eager
+                        };
+                        of.push(Next::Nic(pe, place));
+                    }
                     let host = Next::Host(pe);
                     if hosts.all[pe].idle_at == Some(stores) {
                         idle.push(host)

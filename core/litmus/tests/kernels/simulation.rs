@@ -39,6 +39,12 @@ pub enum ThreadState {
     Done,
 }
 
+impl ThreadState {
+    pub fn may_go_on(self) -> bool {
+        matches!(self, ThreadState::Ready | ThreadState::Napping(_))
+    }
+}
+
 /// A run.
 pub struct Simulation {
     pub memory: Memory,
@@ -52,6 +58,8 @@ pub struct Simulation {
     pub steps: usize,
     /// One access in so many is a pause.
     pace: usize,
+    /// The thread before which others go mostly, if there is one of this number.
+    pub slow: usize,
     /// Lines that tell of each access, if they are wanted.
     pub told: Option<Vec<String>>,
 }
@@ -74,6 +82,7 @@ pub static HOOKS: Hooks = Hooks {
 /// Begins a run on this thread of the host.
 pub fn begin(memory: Memory, is_told: bool) {
     let pace = [2, 4, 12, 40][memory.random.choose(4)];
+    let slow = memory.random.choose(8);
     SIMULATION.set(Some(Simulation {
         memory,
         threads: Vec::new(),
@@ -83,6 +92,7 @@ pub fn begin(memory: Memory, is_told: bool) {
         registers: BTreeMap::new(),
         steps: 0,
         pace,
+        slow,
         told: is_told.then(Vec::new),
     }));
 }

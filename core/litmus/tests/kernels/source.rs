@@ -1,17 +1,18 @@
-//! The source that is compiled: the device header with its PTX instructions as calls, and with every change of [`CHANGES`], one
+//! The source that is compiled: the device header with its PTX instructions as calls, and with every change of [`changes`], one
 //! of which may be chosen when it runs.
 
 use std::cmp::Reverse;
 
-use crate::changes::{CHANGES, Change};
+use crate::changes::{Change, changes};
 
 /// The header for the simulation.
 pub fn header() -> String {
+    let all = changes();
     // Long pieces first: a short one may lie in them.
-    let mut changes: Vec<(usize, &Change)> = CHANGES.iter().enumerate().collect();
-    changes.sort_by_key(|(_, change)| Reverse(change.from.len()));
+    let mut by_length: Vec<(usize, &Change)> = all.iter().enumerate().collect();
+    by_length.sort_by_key(|(_, change)| Reverse(change.from.len()));
     let header = oxshmem_device_library::HEADER.to_string();
-    let changed = changes
+    let changed = by_length
         .into_iter()
         .fold(header, |header, (number, change)| {
             changed(&header, number, change)
@@ -24,11 +25,12 @@ pub fn header() -> String {
 /// The text with one more change, which is made where `weak_change` has this number.
 fn changed(header: &str, number: usize, change: &Change) -> String {
     let Change {
+        name,
         part,
         from,
         nth,
         to,
-        name,
+        ..
     } = change;
     assert_eq!(
         header.matches(part).count(),
