@@ -1,5 +1,6 @@
 //! The parser of programs. Every refusal names the line, the column and the remedy.
 
+mod kernel_calls;
 mod kernels;
 mod line;
 mod statement;

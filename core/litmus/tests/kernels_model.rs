@@ -1,5 +1,7 @@
 //! The text of programs of kernels, and their model: the built-in ones meet their expectations.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 
 use oxshmem_litmus::Outcome;

@@ -16,6 +16,7 @@
 //! All executions are explored, each step with all of its choices.
 
 mod calls;
+mod meetings;
 mod state;
 
 use std::collections::{BTreeSet, HashSet};

@@ -1,103 +1,22 @@
 //! The hosts' threads that serve rings and inboxes, and the NICs.
 //!
 //! They are agents of the simulated memory. The protocols are the library's own ([`HostRing`], [`HostInbox`]); what is done with a
-//! request is as in core/oxshmem/src/device/ring_server.rs. NICs do what was posted in any order that fences leave open, word by word.
+//! request is as in core/oxshmem/src/device/ring_server.rs.
+
+mod nic;
+mod words;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::Ordering;
 
 use oxshmem_device_library::inbox::{Errand, HostInbox};
 use oxshmem_device_library::ring::{HostRing, Operation, Request};
-use oxshmem_device_library::shared_memory::SharedWords;
-use oxshmem_weak::{Agent, Choices};
+use oxshmem_weak::Agent;
 
 use crate::arena::{Arena, SLOTS};
-use crate::changes::{Access as HostAccess, HostChange};
-use crate::memory::relaxed;
+use crate::changes::HostChange;
 use crate::simulation::with;
-
-/// Page-locked memory in the simulation, as one host uses it.
-pub struct Words {
-    start: usize,
-    agent: Agent,
-    /// Whether it is an inbox's, and not a ring's.
-    is_inbox: bool,
-    /// The access that orders nothing.
-    change: Option<&'static HostChange>,
-}
-
-impl Words {
-    /// Whether an access is as the library has it.
-    fn orders(&self, is_load: bool, offset: usize) -> bool {
-        let access = match (self.is_inbox, is_load) {
-            (false, true) => HostAccess::RingLoad,
-            (false, false) => HostAccess::RingStore,
-            (true, true) => HostAccess::InboxLoad,
-            (true, false) => HostAccess::InboxStore,
-        };
-        self.change
-            .is_none_or(|change| !(change.is_it)(access, offset))
-    }
-}
-
-impl SharedWords for Words {
-    fn load(&self, offset: usize, order: Ordering) -> u64 {
-        let access = match order {
-            Ordering::Acquire if self.orders(true, offset) => relaxed().acquire(),
-            _ => relaxed(),
-        };
-        with(|run| run.memory.load(self.agent, self.start + offset, 8, access))
-    }
-
-    fn store(&self, offset: usize, value: u64, order: Ordering) {
-        let access = match order {
-            Ordering::Release if self.orders(false, offset) => relaxed().release(),
-            _ => relaxed(),
-        };
-        with(|run| {
-            run.memory
-                .store(self.agent, self.start + offset, 8, value, access)
-        });
-    }
-
-    fn store_half(&self, offset: usize, value: u32, _: Ordering) {
-        with(|run| {
-            run.memory
-                .store(self.agent, self.start + offset, 4, value.into(), relaxed())
-        });
-    }
-}
-
-/// An operation that was posted to a NIC, or to another host.
-struct Posted {
-    number: u64,
-    /// Operations of a later one wait for all of earlier ones to the same PE.
-    generation: u64,
-    to: usize,
-    /// Whether others go first mostly.
-    is_slow: bool,
-    action: Action,
-}
-
-enum Action {
-    /// Words from `from` here, or values, to `to` there. Those that are left, with their values when they were read.
-    Put {
-        from: Option<usize>,
-        to: usize,
-        values: Vec<u64>,
-        left: Vec<usize>,
-    },
-    /// Words from `from` there to `to` here.
-    Get {
-        from: usize,
-        to: usize,
-        left: Vec<usize>,
-    },
-    /// A word of the other PE, for the host.
-    Value { from: usize },
-    /// An atomic, which the other PE's GPU performs.
-    Atomic { errand: Errand, is_asked: bool },
-}
+use nic::{Action, Posted};
+use words::Words;
 
 /// The reason why a host does not look at the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +140,9 @@ impl Hosts {
                 return false;
             };
             host.errand = None;
+            // The reply is a message from host to host.
+            let (replier, asked_by) = (self.all[pe].agent, self.all[from].agent);
+            with(|run| run.memory.machine.inform(replier, asked_by));
             let asker = &mut self.all[from];
             asker.posted.retain(|posted| posted.number != operation);
             asker.results.insert(operation, old);
@@ -297,97 +219,6 @@ impl Hosts {
         }
         true
     }
-
-    /// The operations that the NIC of a PE may go on with.
-    pub fn ready(&self, pe: usize) -> Vec<usize> {
-        let posted = &self.all[pe].posted;
-        let is_first = |one: &Posted| {
-            posted
-                .iter()
-                .all(|other| other.to != one.to || other.generation >= one.generation)
-        };
-        let is_asked = |one: &Posted| matches!(one.action, Action::Atomic { is_asked: true, .. });
-        let all = posted.iter().enumerate();
-        all.filter(|(_, one)| is_first(one) && !is_asked(one))
-            .map(|(place, _)| place)
-            .collect()
-    }
-
-    /// Whether others go before an operation mostly.
-    pub fn is_slow(&self, pe: usize, place: usize) -> bool {
-        self.all[pe].posted[place].is_slow
-    }
-
-    /// One step of an operation of a NIC.
-    pub fn advance(&mut self, pe: usize, place: usize) {
-        let to = self.all[pe].posted[place].to;
-        let (host, peer, nic, far) = (
-            self.all[pe].agent,
-            self.all[to].agent,
-            self.all[pe].nic,
-            self.all[to].nic,
-        );
-        let posted = &mut self.all[pe].posted[place];
-        let number = posted.number;
-        let mut value = None;
-        let is_done = with(|run| {
-            let memory = &mut run.memory;
-            memory.machine.inform(nic, far);
-            match &mut posted.action {
-                Action::Put {
-                    from: Some(from),
-                    values,
-                    left,
-                    ..
-                } if values.is_empty() => {
-                    for word in left.iter() {
-                        values.push(memory.load(nic, *from + 8 * word, 8, relaxed()));
-                    }
-                    memory.machine.complete(nic, host);
-                    false
-                }
-                Action::Put {
-                    to, values, left, ..
-                } => {
-                    let next = left.swap_remove(memory.random.choose(left.len()));
-                    memory.store(far, *to + 8 * next, 8, values[next], relaxed().release());
-                    left.is_empty()
-                }
-                Action::Get { from, to, left } => {
-                    let next = left.swap_remove(memory.random.choose(left.len()));
-                    let word = memory.load(far, *from + 8 * next, 8, relaxed());
-                    memory.store(nic, *to + 8 * next, 8, word, relaxed().release());
-                    left.is_empty()
-                }
-                Action::Value { from } => {
-                    value = Some(memory.load(far, *from, 8, relaxed()));
-                    true
-                }
-                Action::Atomic { is_asked, .. } => {
-                    *is_asked = true;
-                    // The other host hears of it when what was before it is there.
-                    memory.machine.complete(far, peer);
-                    false
-                }
-            }
-        });
-        if let Action::Atomic { errand, .. } = &posted.action {
-            let errand = *errand;
-            self.all[to].asked.push_back((pe, number, errand));
-            self.all[to].idle_at = None;
-        }
-        if is_done {
-            self.all[pe].posted.remove(place);
-            with(|run| {
-                run.memory.machine.complete(far, host);
-                run.memory.machine.complete(nic, host);
-            });
-        }
-        if let Some(value) = value {
-            self.all[pe].results.insert(number, value);
-        }
-        self.all[pe].idle_at = None;
-    }
 }
 
 impl Host {
@@ -395,19 +226,6 @@ impl Host {
         if self.waits.is_none() && !self.reads_sources {
             self.ring.free_sources(self.ring.taken());
         }
-    }
-
-    fn post(&mut self, to: usize, action: Action) -> u64 {
-        self.posts += 1;
-        let number = self.posts;
-        self.posted.push(Posted {
-            number,
-            generation: self.generation,
-            to,
-            is_slow: with(|run| run.memory.chance(3)),
-            action,
-        });
-        number
     }
 
     /// Begins a request.

@@ -3,6 +3,8 @@
 //!
 //! `OXSHMEM_LITMUS_RUNS` is the number of runs of each program on each path (default: 200).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod arena;
 mod changes;
 mod compiled;
@@ -12,6 +14,7 @@ mod ptx;
 mod run;
 mod simulation;
 mod source;
+mod thread;
 #[path = "../two_at_once/mod.rs"]
 mod two_at_once;
 

@@ -6,17 +6,18 @@ use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use oxshmem_litmus::Outcome;
 use oxshmem_litmus::kernels::Kernels;
-use oxshmem_litmus::kernels::program::{Block, Call, Collective, Data, Group, Several, Statement};
-use oxshmem_litmus::{Cmp, Fetching, Outcome, SignalOp, Update};
-use oxshmem_weak::{Access, Agent, Choices, Place, Scope, Seeded};
+use oxshmem_litmus::kernels::program::{Block, Call, Data, Statement};
+use oxshmem_weak::{Choices, Place, Seeded};
 
 use crate::arena::{Arena, Path};
 use crate::changes::HOST_CHANGES;
-use crate::compiled::{Calls, calls};
+use crate::compiled::calls;
 use crate::host::Hosts;
 use crate::memory::{Memory, poke};
-use crate::simulation::{self, HOOKS, Simulation, Thread, ThreadState, give_way, pause, with};
+use crate::simulation::{self, HOOKS, Simulation, Thread, ThreadState, with};
+use crate::thread::{Task, thread};
 
 /// Accesses after which a run has not come to its end.
 const STEPS: usize = 8_000;
@@ -49,14 +50,6 @@ pub struct How {
     pub seed: u64,
 }
 
-/// A statement of a thread, with the addresses of its private memory.
-#[derive(Clone, Copy)]
-struct Task<'k> {
-    statement: &'k Statement,
-    /// The data of a put, or the place of a get's.
-    private: usize,
-}
-
 /// Memory that runs use one after the other.
 pub struct Bench {
     arena: Arena,
@@ -85,7 +78,7 @@ impl Bench {
             Changed::Host(number) => (-1, HOST_CHANGES.get(number)),
         };
         // SAFETY: the hooks live for ever, the arena until the run ends.
-        unsafe { (calls.begin)(&HOOKS, range.start, range.len(), change) };
+        unsafe { (calls.begin)(&raw const HOOKS, range.start, range.len(), change) };
         simulation::begin(Memory::new(range, guarded, Seeded::new(how.seed)), is_told);
         let tasks = self.tasks(kernels);
         let mut hosts = how
@@ -187,26 +180,19 @@ impl Bench {
         let mut spent = 0;
         loop {
             spent += 1;
-            // What may go on: threads, NICs' operations, hosts.
-            let mut eager = Vec::new();
-            let mut idle = Vec::new();
+            let mut open = Open::default();
             let (mut is_done, stores, steps) = with(|run| {
                 for (number, thread) in run.threads.iter().enumerate() {
-                    match thread.state {
-                        _ if number == run.slow && thread.state.may_go_on() => {
-                            idle.push(Next::Thread(number))
-                        }
-                        ThreadState::Ready => eager.push(Next::Thread(number)),
-                        ThreadState::Napping(at) if at == run.memory.stores => {
-                            idle.push(Next::Thread(number))
-                        }
-                        ThreadState::Napping(_) => eager.push(Next::Thread(number)),
-                        ThreadState::Meeting | ThreadState::Done => {}
-                    }
+                    let of = match thread.state {
+                        ThreadState::Meeting | ThreadState::Done => continue,
+                        _ if number == run.slow => &mut open.slow,
+                        ThreadState::Napping(at) if at == run.memory.stores => &mut open.idle,
+                        _ => &mut open.eager,
+                    };
+                    of.push(Next::Thread(number));
                 }
-                let is_done = run.threads[..programs]
-                    .iter()
-                    .all(|thread| thread.state == ThreadState::Done);
+                let mut programs = run.threads[..programs].iter();
+                let is_done = programs.all(|thread| thread.state == ThreadState::Done);
                 (is_done, run.memory.stores, run.steps)
             });
             if steps > STEPS || spent > STEPS || with(|run| run.memory.fault.is_some()) {
@@ -215,47 +201,35 @@ impl Bench {
             if let Some(hosts) = hosts.as_deref() {
                 for pe in 0..hosts.all.len() {
                     for place in hosts.ready(pe) {
-                        let of = if hosts.is_slow(pe, place) {
-                            &mut idle
+                        let is_slow = hosts.is_slow(pe, place);
+                        let of = if is_slow {
+                            &mut open.slow
                         } else {
-                            &mut eager
+                            &mut open.eager
                         };
                         of.push(Next::Nic(pe, place));
                     }
-                    let host = Next::Host(pe);
-                    if hosts.all[pe].idle_at == Some(stores) {
-                        idle.push(host)
+                    let is_idle = hosts.all[pe].idle_at == Some(stores);
+                    let of = if is_idle {
+                        &mut open.idle
                     } else {
-                        eager.push(host)
-                    }
-                    let is_free = fibers[programs + pe].done() || !fibers[programs + pe].started();
-                    if hosts.has_errand(pe)
-                        && is_free
-                        && with(|run| run.threads[programs + pe].state) == ThreadState::Done
-                    {
-                        idle.push(Next::Serve(pe));
+                        &mut open.eager
+                    };
+                    of.push(Next::Host(pe));
+                    let server = programs + pe;
+                    let is_free = with(|run| run.threads[server].state) == ThreadState::Done;
+                    if hosts.has_errand(pe) && is_free {
+                        open.idle.push(Next::Serve(pe));
                     }
                     let requests = with(|run| run.memory.last(arena.head(pe)));
                     is_done &= hosts.is_idle(pe, requests);
                 }
-                is_done &= eager.is_empty();
+                is_done &= open.eager.is_empty();
             }
             if is_done {
                 return true;
             }
-            let next = with(|run| {
-                let random = &run.memory.random;
-                let of = if eager.is_empty() || (!idle.is_empty() && random.choose(16) == 0) {
-                    &idle
-                } else {
-                    &eager
-                };
-                if of.is_empty() {
-                    None
-                } else {
-                    Some(of[random.choose(of.len())])
-                }
-            });
+            let next = with(|run| open.next(&run.memory));
             match (next, hosts.as_deref_mut()) {
                 (Some(Next::Thread(number)), _) => {
                     let (lane, lanes, block, pe) = with(|run| {
@@ -318,6 +292,32 @@ impl Bench {
     }
 }
 
+/// Everything that may go on.
+#[derive(Default)]
+struct Open {
+    eager: Vec<Next>,
+    /// Those that have found nothing to do, and would look again.
+    idle: Vec<Next>,
+    /// Those that the run keeps back for long.
+    slow: Vec<Next>,
+}
+
+impl Open {
+    fn next(&self, memory: &Memory) -> Option<Next> {
+        let is_quiet = self.eager.is_empty();
+        let of = if memory.chance(if is_quiet { 6 } else { 100 }) && !self.slow.is_empty() {
+            &self.slow
+        } else if !self.idle.is_empty() && (is_quiet || memory.chance(16)) {
+            &self.idle
+        } else if is_quiet {
+            &self.slow
+        } else {
+            &self.eager
+        };
+        (!of.is_empty()).then(|| of[memory.random.choose(of.len())])
+    }
+}
+
 /// Something that may go on.
 #[derive(Clone, Copy)]
 enum Next {
@@ -325,313 +325,4 @@ enum Next {
     Nic(usize, usize),
     Host(usize),
     Serve(usize),
-}
-
-fn group(group: Group) -> c_int {
-    match group {
-        Group::Thread => 0,
-        Group::Warp => 1,
-        Group::Block => 2,
-    }
-}
-
-/// The number of a comparison in compare.cuh.
-fn compare(cmp: Cmp) -> c_int {
-    match cmp {
-        Cmp::Eq => 0,
-        Cmp::Ne => 1,
-        Cmp::Gt => 2,
-        Cmp::Ge => 3,
-        Cmp::Lt => 4,
-        Cmp::Le => 5,
-    }
-}
-
-fn update(update: Update) -> c_int {
-    Update::ALL.iter().position(|one| *one == update).unwrap() as c_int
-}
-
-/// An access of this thread by its own code.
-fn access<T>(work: impl FnOnce(&mut Memory, Agent) -> T) -> T {
-    pause();
-    with(|run| {
-        let agent = run.threads[run.current].agent;
-        work(&mut run.memory, agent)
-    })
-}
-
-/// The calls of one thread.
-fn thread(calls: &Calls, arena: &Arena, block: &Block, lane: usize, tasks: &[Task<'_>]) {
-    let mut awaited: Vec<(oxshmem_litmus::Register, usize)> = Vec::new();
-    for task in tasks.iter().filter(|task| task.statement.is_of(lane)) {
-        let Task { statement, private } = *task;
-        let fill = |register: Option<&oxshmem_litmus::Register>, value: u64| {
-            with(|run| {
-                if let Some(register) = register.filter(|_| statement.fills(lane)) {
-                    run.tell(|_| format!("  {register} = {value}"));
-                    run.registers.insert(*register, value);
-                }
-            });
-        };
-        let read = |at: usize| access(|memory, agent| memory.load(agent, at, 8, Access::WEAK));
-        with(|run| {
-            run.tell(|_| {
-                format!(
-                    "  PE {} block {} lane {lane}: {:?}",
-                    block.pe, block.number, statement.call
-                )
-            })
-        });
-        let scope = group(statement.group);
-        let own = |words| arena.words(words, block.pe);
-        // SAFETY: all addresses lie in the arena, or are the simulation's.
-        unsafe {
-            match &statement.call {
-                Call::Put { to, data, nbi } => {
-                    let from = if let Data::Own(words) = data {
-                        own(*words)
-                    } else {
-                        private
-                    };
-                    (calls.put)(
-                        scope,
-                        own(to.words),
-                        from,
-                        to.words.count,
-                        to.pe as c_int,
-                        (*nbi).into(),
-                    );
-                }
-                Call::Get { into, from, nbi } => {
-                    (calls.get)(
-                        scope,
-                        private,
-                        own(from.words),
-                        from.words.count,
-                        from.pe as c_int,
-                        (*nbi).into(),
-                    );
-                    let places = into
-                        .iter()
-                        .enumerate()
-                        .map(|(word, register)| (*register, private + 8 * word));
-                    if *nbi {
-                        awaited.extend(places);
-                    } else if statement.fills(lane) {
-                        places.for_each(|(register, at)| fill(Some(&register), read(at)));
-                    }
-                }
-                Call::Iput { to, from } => {
-                    (calls.iput)(scope, own(to.words), own(*from), from.count, to.pe as c_int);
-                }
-                Call::Iget { into, from } => {
-                    (calls.iget)(
-                        scope,
-                        private,
-                        own(from.words),
-                        from.words.count,
-                        from.pe as c_int,
-                    );
-                    if statement.fills(lane) {
-                        let places = into.iter().enumerate();
-                        places.for_each(|(word, register)| {
-                            fill(Some(register), read(private + 8 * word))
-                        });
-                    }
-                }
-                Call::P { to, value } => (calls.p)(own(to.words), *value, to.pe as c_int),
-                Call::G { into, from } => {
-                    fill(Some(into), (calls.g)(own(from.words), from.pe as c_int))
-                }
-                Call::Update {
-                    update: what,
-                    at,
-                    value,
-                } => {
-                    (calls.update)(update(*what), own(at.words), *value, at.pe as c_int);
-                }
-                Call::Fetch { into, fetching, at } => {
-                    let (word, pe) = (own(at.words), at.pe as c_int);
-                    let old = match *fetching {
-                        Fetching::Fetch => (calls.fetch)(word, pe),
-                        Fetching::Update(what, value) => {
-                            (calls.fetch_update)(update(what), word, value, pe)
-                        }
-                        Fetching::CompareSwap { expected, value } => {
-                            (calls.compare_swap)(word, expected, value, pe)
-                        }
-                    };
-                    fill(Some(into), old);
-                }
-                Call::PutSignal {
-                    to,
-                    data,
-                    signal,
-                    op,
-                    value,
-                    nbi,
-                } => {
-                    let from = if let Data::Own(words) = data {
-                        own(*words)
-                    } else {
-                        private
-                    };
-                    let (add, nbi) = ((*op == SignalOp::Add).into(), (*nbi).into());
-                    let (n, pe) = (to.words.count, to.pe as c_int);
-                    (calls.put_signal)(
-                        scope,
-                        own(to.words),
-                        from,
-                        n,
-                        own(*signal),
-                        *value,
-                        add,
-                        pe,
-                        nbi,
-                    );
-                }
-                Call::Signal { op, at, value } => {
-                    (calls.signal)(
-                        own(at.words),
-                        *value,
-                        (*op == SignalOp::Add).into(),
-                        at.pe as c_int,
-                    );
-                }
-                Call::Write { to, value } => {
-                    let at = own(*to);
-                    access(|memory, agent| memory.store(agent, at, 8, *value, Access::WEAK));
-                }
-                Call::Read { into, from } => fill(Some(into), read(own(*from))),
-                Call::Wait {
-                    into: None,
-                    word,
-                    cmp,
-                    value,
-                } => (calls.wait_until)(own(*word), compare(*cmp), *value),
-                Call::Wait {
-                    into,
-                    word,
-                    cmp,
-                    value,
-                } => {
-                    fill(
-                        into.as_ref(),
-                        (calls.wait)(own(*word), compare(*cmp), *value),
-                    );
-                }
-                Call::Test {
-                    into,
-                    word,
-                    cmp,
-                    value,
-                } => {
-                    fill(Some(into), (calls.test)(own(*word), compare(*cmp), *value));
-                }
-                Call::SignalFetch { into, word } => {
-                    fill(Some(into), (calls.signal_fetch)(own(*word)))
-                }
-                Call::WaitSeveral {
-                    which,
-                    into,
-                    words,
-                    cmp,
-                    value,
-                } => {
-                    let which = several(*which);
-                    let found = (calls.wait_several)(
-                        which,
-                        own(*words),
-                        words.count,
-                        compare(*cmp),
-                        *value,
-                    );
-                    fill(into.as_ref(), found);
-                }
-                Call::TestSeveral {
-                    which,
-                    into,
-                    words,
-                    cmp,
-                    value,
-                } => {
-                    let which = several(*which);
-                    let found = (calls.test_several)(
-                        which,
-                        own(*words),
-                        words.count,
-                        compare(*cmp),
-                        *value,
-                    );
-                    fill(Some(into), found);
-                }
-                Call::Fence => (calls.fence)(),
-                Call::Quiet => {
-                    (calls.quiet)();
-                    for (register, at) in std::mem::take(&mut awaited) {
-                        fill(Some(&register), read(at));
-                    }
-                }
-                Call::Flush => (calls.flush)(),
-                Call::Barrier => (calls.barrier)(scope),
-                Call::Sync => (calls.sync)(scope),
-                Call::Collective { what, to, from } => {
-                    let (number, root, n) = match what {
-                        Collective::Broadcast(root) => (0, *root, to.count),
-                        Collective::Fcollect => (1, 0, from.count),
-                        Collective::Alltoall => (2, 0, to.count / arena.pes()),
-                        Collective::Sum => (3, 0, to.count),
-                    };
-                    (calls.collective)(scope, number, own(*to), own(*from), n, root as c_int);
-                }
-                Call::SyncGroup => (calls.sync_group)(scope),
-                Call::ThreadFence(scope) => {
-                    access(|memory, agent| memory.machine.fence(agent, *scope))
-                }
-                Call::AtomicAdd {
-                    into,
-                    scope,
-                    word,
-                    value,
-                } => {
-                    let (at, value) = (own(*word), *value);
-                    let add = |old: u64| Some(old.wrapping_add(value));
-                    let old = access(|memory, agent| {
-                        memory.update(agent, at, 8, Access::relaxed(*scope), add)
-                    });
-                    fill(Some(into), old);
-                }
-                Call::Spin {
-                    scope,
-                    word,
-                    cmp,
-                    value,
-                } => spin(own(*word), *scope, *cmp, *value),
-            }
-        }
-        with(Simulation::settle);
-    }
-}
-
-fn several(which: Several) -> c_int {
-    match which {
-        Several::All => 0,
-        Several::Any => 1,
-        Several::Some => 2,
-    }
-}
-
-/// A loop of relaxed loads.
-fn spin(at: usize, scope: Scope, cmp: Cmp, value: u64) {
-    loop {
-        let seen = access(|memory, agent| memory.load(agent, at, 8, Access::relaxed(scope)));
-        if cmp.holds(seen, value) {
-            return;
-        }
-        with(|run| {
-            let stores = run.memory.stores;
-            run.threads[run.current].state = ThreadState::Napping(stores);
-        });
-        give_way();
-    }
 }

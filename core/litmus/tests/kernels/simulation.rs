@@ -39,12 +39,6 @@ pub enum ThreadState {
     Done,
 }
 
-impl ThreadState {
-    pub fn may_go_on(self) -> bool {
-        matches!(self, ThreadState::Ready | ThreadState::Napping(_))
-    }
-}
-
 /// A run.
 pub struct Simulation {
     pub memory: Memory,
@@ -224,11 +218,10 @@ impl Thread {
 extern "C" fn ptx(text: *const c_char, at: *const c_void, a: u64, b: u64) -> u64 {
     pause();
     with(|run| {
-        // SAFETY: compiled code gives literals.
         let words = || {
-            unsafe { CStr::from_ptr(text) }
-                .to_string_lossy()
-                .into_owned()
+            // SAFETY: compiled code gives literals.
+            let text = unsafe { CStr::from_ptr(text) };
+            text.to_string_lossy().into_owned()
         };
         let instruction = run.instructions.at(text.addr(), words);
         let agent = run.me().agent;

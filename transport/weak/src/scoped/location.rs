@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::access::{Agent, Scope};
 use super::view::{Stamp, View};
-use super::{Agent, Scope};
 
 /// The space between the stamps of writes that came one after the other.
 const GAP: Stamp = 1 << 32;
