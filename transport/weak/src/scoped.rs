@@ -34,7 +34,7 @@ struct Knowing {
     view: View,
     /// The view at the last release fence of each scope or a wider one.
     fenced: [Option<Rc<View>>; 3],
-    /// What strong loads have met at each distance, for the next acquire fence of such a scope.
+    /// The views that strong loads have met at each distance, for the next acquire fence of such a scope.
     met: [View; 3],
     /// The GPU that does not see what this NIC writes to it.
     late: Option<usize>,

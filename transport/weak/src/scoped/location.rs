@@ -15,7 +15,7 @@ pub(super) struct Write {
     pub(super) by: Agent,
     /// None for a weak write.
     pub(super) scope: Option<Scope>,
-    /// What a reader at this distance acquires.
+    /// The view that a reader at this distance acquires.
     pub(super) released: [Option<Rc<View>>; 3],
     /// Whether it is the second half of a read-modify-write of the write before it.
     pub(super) updates: bool,

@@ -33,7 +33,7 @@ impl View {
         self.stamps.get(location).copied().unwrap_or(0)
     }
 
-    /// What happened in a location up to this moment is known.
+    /// The writes of a location up to this moment are known.
     pub(super) fn see(&mut self, location: usize, stamp: Stamp) {
         raise(&mut self.stamps, location, stamp);
     }

@@ -61,17 +61,17 @@ impl Choices {
 pub(super) struct Agents {
     /// Itself: its view is what it knows.
     pub(super) own: Agent,
-    /// What it has issued, or may count on that others have.
+    /// The view with all that it has issued, and that those have whom it has met.
     pub(super) issued: Agent,
-    /// What a fence has covered.
+    /// The view that its last fence has covered.
     pub(super) fenced: Agent,
     /// The performer of its operations.
     pub(super) carrier: Agent,
-    /// What all words of one put know.
+    /// The views of all words of one put.
     pub(super) together: Agent,
     /// The performer of its reads.
     pub(super) reader: Agent,
-    /// What reads have seen since the last other call (M21).
+    /// The view of its reads since the last other call (M21).
     pub(super) seen: Agent,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct State {
     words: HashMap<(usize, usize, usize), Word>,
     pub(super) threads: Vec<ThreadState>,
     pub(super) registers: BTreeMap<Register, u64>,
-    /// What the roots of broadcasts have given, by the number of the collective call.
+    /// The words of roots of broadcasts, by the number of the collective call.
     pub(super) given: BTreeMap<usize, Vec<u64>>,
 }
 
