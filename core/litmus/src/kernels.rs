@@ -46,6 +46,7 @@
 //! | `barrier_all`, `sync_all` | `warp`, `block` |
 //! | `broadcast d from s@0`, `fcollect d from s`, `alltoall d from s`, `sum d from s` | `warp`, `block` |
 //! | `syncwarp`, `syncthreads` (CUDA's own) | |
+//! | `next_kernel` (all threads of the PE: their kernel ends, and the stream's next one begins) | |
 //! | `threadfence block`, `threadfence gpu`, `threadfence system` | |
 //! | `r0 = atomic_add gpu x 1` (CUDA's own, relaxed, on this PE's word), `spin gpu x == 1` (relaxed loads, no fence) | `block`, `system` |
 //!

@@ -46,9 +46,9 @@ impl Kernels {
             .lane
             .map_or(String::new(), |lane| format!("lane {lane} "));
         let group = match (statement.group, &statement.call) {
-            (Group::Thread, _) | (_, Call::SyncGroup) => "",
+            (Group::Thread, _) | (_, Call::SyncGroup | Call::NextKernel) => "",
             (Group::Warp, _) => "warp ",
-            (Group::Block, _) => "block ",
+            (Group::Block | Group::Grid, _) => "block ",
         };
         let into = registers(statement.call.registers());
         format!("{lane}{into}{group}{}", self.call_text(statement))
@@ -156,6 +156,7 @@ impl Kernels {
             }
             Call::SyncGroup if statement.group == Group::Warp => "syncwarp".into(),
             Call::SyncGroup => "syncthreads".into(),
+            Call::NextKernel => "next_kernel".into(),
             Call::ThreadFence(scope) => format!("threadfence {}", scope_name(*scope)),
             Call::AtomicAdd {
                 scope, word, value, ..

@@ -17,6 +17,8 @@ pub enum Group {
     Warp,
     /// A block.
     Block,
+    /// All threads of the PE's kernel, at its end.
+    Grid,
 }
 
 /// The data of a put.
@@ -154,6 +156,7 @@ pub enum Call {
         from: Words,
     },
     SyncGroup,
+    NextKernel,
     ThreadFence(Scope),
     AtomicAdd {
         into: Register,
@@ -215,6 +218,7 @@ impl Call {
                     | Call::Get { .. }
                     | Call::PutSignal { .. }
                     | Call::SyncGroup
+                    | Call::NextKernel
             )
     }
 }

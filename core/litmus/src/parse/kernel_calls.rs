@@ -13,7 +13,7 @@ use crate::program::{Fetching, Register, SignalOp, Update};
 const CALLS: &str = "put, put_nbi, get, get_nbi, iput, iget, p, g, set, add, and, or, xor, fetch, swap, compare_swap, fetch_add, fetch_and, \
     fetch_or, fetch_xor, put_signal, put_signal_nbi, signal, write, read, wait_until, signal_wait_until, test, signal_fetch, \
     wait_until_all, wait_until_any, wait_until_some, test_all, test_any, test_some, fence, quiet, flush, barrier_all, sync_all, \
-    broadcast, fcollect, alltoall, sum, syncwarp, syncthreads, threadfence, atomic_add, spin";
+    broadcast, fcollect, alltoall, sum, syncwarp, syncthreads, next_kernel, threadfence, atomic_add, spin";
 
 /// The call for several words of this name: whether it waits, and for which.
 fn several(name: &str) -> Option<(bool, Several)> {
@@ -221,6 +221,7 @@ impl Parser {
                 Call::Collective { what, to, from }
             }
             "syncwarp" | "syncthreads" => Call::SyncGroup,
+            "next_kernel" => Call::NextKernel,
             "threadfence" => Call::ThreadFence(scope(line)?),
             "atomic_add" => Call::AtomicAdd {
                 into: needed(line)?,

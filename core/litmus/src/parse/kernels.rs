@@ -160,6 +160,7 @@ impl Parser {
         let group = match name.text {
             "syncwarp" => Group::Warp,
             "syncthreads" => Group::Block,
+            "next_kernel" => Group::Grid,
             _ => group,
         };
         let at = start.unwrap_or(name);

@@ -16,7 +16,7 @@ use crate::changes::HOST_CHANGES;
 use crate::compiled::calls;
 use crate::host::Hosts;
 use crate::memory::{Memory, poke};
-use crate::simulation::{self, HOOKS, Simulation, Thread, ThreadState, with};
+use crate::simulation::{self, HOOKS, SERVER, Simulation, Thread, ThreadState, with};
 use crate::thread::{Task, thread};
 
 /// Accesses after which a run has not come to its end.
@@ -102,7 +102,7 @@ impl Bench {
                     // SAFETY: the inbox lives until the run ends.
                     unsafe { (calls.serve)(inbox) };
                 }));
-                self.spawn(pe, usize::MAX, 0, 1);
+                self.spawn(pe, SERVER, 0, 1);
                 with(|run| run.threads[programs + pe].state = ThreadState::Done);
             }
         }

@@ -39,6 +39,9 @@ pub enum ThreadState {
     Done,
 }
 
+/// The block of the thread by which a host has the inbox of its GPU served.
+pub const SERVER: usize = usize::MAX;
+
 /// A run.
 pub struct Simulation {
     pub memory: Memory,
@@ -171,16 +174,9 @@ impl Simulation {
         me.last = load;
     }
 
-    /// A thread comes to a meeting of its block, or of the lanes of its warp. True if all are there.
-    fn arrive(&mut self, lanes: u32) -> bool {
+    /// A thread comes to a meeting of so many, which the key tells from others. True if all are there.
+    fn arrive(&mut self, key: (usize, usize, u32), wanted: usize) -> bool {
         let current = self.current;
-        let me = &self.threads[current];
-        let wanted = if lanes == 0 {
-            me.lanes
-        } else {
-            lanes.count_ones() as usize
-        };
-        let key = (me.pe, me.block, lanes);
         let here = self.meetings.entry(key).or_default();
         here.push(current);
         if here.len() < wanted {
@@ -197,6 +193,33 @@ impl Simulation {
             self.threads[thread].state = ThreadState::Ready;
         }
         true
+    }
+
+    /// The meeting of the thread's block, or of the lanes of its warp.
+    fn arrive_in_block(&mut self, lanes: u32) -> bool {
+        let me = &self.threads[self.current];
+        let wanted = if lanes == 0 {
+            me.lanes
+        } else {
+            lanes.count_ones() as usize
+        };
+        self.arrive((me.pe, me.block, lanes), wanted)
+    }
+
+    /// The end of the kernel of the thread's PE.
+    fn arrive_in_grid(&mut self) -> bool {
+        let pe = self.threads[self.current].pe;
+        let takes_part = |thread: &&Thread| thread.pe == pe && thread.block != SERVER;
+        let wanted = self.threads.iter().filter(takes_part).count();
+        self.arrive((pe, SERVER, 0), wanted)
+    }
+}
+
+/// All threads of the PE come to the end of their kernel; the stream's next one begins.
+pub fn next_kernel() {
+    pause();
+    if !with(Simulation::arrive_in_grid) {
+        give_way();
     }
 }
 
@@ -260,7 +283,7 @@ extern "C" fn plain_store(at: *const c_void, bytes: u64, is_volatile: c_int) {
 
 extern "C" fn meet(lanes: c_uint) {
     pause();
-    if !with(|run| run.arrive(lanes)) {
+    if !with(|run| run.arrive_in_block(lanes)) {
         give_way();
     }
 }

@@ -9,7 +9,7 @@ use oxshmem_weak::{Access, Agent, Scope};
 use crate::arena::Arena;
 use crate::compiled::Calls;
 use crate::memory::Memory;
-use crate::simulation::{Simulation, ThreadState, give_way, pause, with};
+use crate::simulation::{self, Simulation, ThreadState, give_way, pause, with};
 
 /// A statement of a thread, with the addresses of its private memory.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ fn group(group: Group) -> c_int {
     match group {
         Group::Thread => 0,
         Group::Warp => 1,
-        Group::Block => 2,
+        Group::Block | Group::Grid => 2,
     }
 }
 
@@ -276,6 +276,7 @@ pub fn thread(calls: &Calls, arena: &Arena, block: &Block, lane: usize, tasks: &
                     };
                     (calls.collective)(scope, number, own(*to), own(*from), n, root as c_int);
                 }
+                Call::NextKernel => simulation::next_kernel(),
                 Call::SyncGroup => (calls.sync_group)(scope),
                 Call::ThreadFence(scope) => {
                     access(|memory, agent| memory.machine.fence(agent, *scope))

@@ -30,7 +30,7 @@ impl State {
             return;
         };
         let (lane, agents) = (one.lane, one.agents);
-        let group = self.group(thread, statement.group);
+        let group = self.group(kernels, thread, statement.group);
         if !statement.call.is_read() {
             self.memory.inform(agents.seen, agents.own);
         }
@@ -351,6 +351,7 @@ impl Step<'_> {
             }
             // The meeting is all there is; flushes tell of sources alone.
             Call::SyncGroup
+            | Call::NextKernel
             | Call::Flush
             | Call::Barrier
             | Call::Sync

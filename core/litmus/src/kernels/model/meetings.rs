@@ -86,7 +86,7 @@ impl State {
         let group_is_here = |&one: &usize| {
             let group = self
                 .statement(kernels, one)
-                .map(|statement| self.group(one, statement.group));
+                .map(|statement| self.group(kernels, one, statement.group));
             group.is_some_and(|group| group.iter().all(|other| here.contains(other)))
         };
         if pes.len() < kernels.pes() || !here.iter().all(group_is_here) {
@@ -95,7 +95,7 @@ impl State {
         for &one in &here {
             let group = self
                 .statement(kernels, one)
-                .map(|statement| self.group(one, statement.group));
+                .map(|statement| self.group(kernels, one, statement.group));
             self.meet(&group.unwrap_or_default());
         }
         if *call == Call::Barrier {
@@ -167,7 +167,7 @@ impl State {
         for &one in here {
             let group = self
                 .statement(kernels, one)
-                .map(|statement| self.group(one, statement.group));
+                .map(|statement| self.group(kernels, one, statement.group));
             self.meet(&group.unwrap_or_default());
         }
     }

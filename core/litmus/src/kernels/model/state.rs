@@ -204,12 +204,18 @@ impl State {
     }
 
     /// The threads that make a thread's call with it, itself included. A warp is a block here.
-    pub(super) fn group(&self, thread: usize, group: Group) -> Vec<usize> {
+    pub(super) fn group(&self, kernels: &Kernels, thread: usize, group: Group) -> Vec<usize> {
         let Some(one) = self.threads.get(thread) else {
             return Vec::new();
         };
         match group {
             Group::Thread => vec![thread],
+            Group::Grid => {
+                let place = |number| self.block(kernels, number).map(|block| block.pe);
+                let all = 0..self.threads.len();
+                all.filter(|&number| place(number) == place(thread))
+                    .collect()
+            }
             Group::Warp | Group::Block => {
                 let all = self.threads.iter().enumerate();
                 all.filter(|(_, other)| other.block == one.block)
@@ -239,7 +245,7 @@ impl State {
                 .is_some_and(|block| block.pe == root);
             return !is_root
                 && self.given.contains_key(&one.met)
-                && self.leads(thread, statement.group);
+                && self.leads(kernels, thread, statement.group);
         }
         if one.is_here {
             return false;
@@ -271,8 +277,8 @@ impl State {
     }
 
     /// Whether it is the first of its group.
-    pub(super) fn leads(&self, thread: usize, group: Group) -> bool {
-        self.group(thread, group).first() == Some(&thread)
+    pub(super) fn leads(&self, kernels: &Kernels, thread: usize, group: Group) -> bool {
+        self.group(kernels, thread, group).first() == Some(&thread)
     }
 
     /// Whether a load may give a value that holds.
