@@ -14,6 +14,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
 
 const LIBRARY: &[(&str, &str)] = programs![
     "2+2w",
+    "2+2w+fence",
     "2+2w+quiet",
     "add+fence",
     "alltoall",
@@ -43,6 +44,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "iget+block",
     "iput+block",
     "iriw",
+    "iriw+fence",
     "iriw+quiet",
     "isa2",
     "isa2+quiet",
