@@ -9,7 +9,7 @@
 //! - A `fence` covers what its thread knows and has issued, and what threads had issued with which it has met since: in a barrier of the
 //!   group, or by CUDA's fences and atomics (G2). A `quiet` completes all of that; quiets of all threads have one order (M19).
 //! - Waits, tests that succeed and `signal_fetch` acquire (M23, G6).
-//! - Threads meet at the beginning and the end of a group's call (G1).
+//! - Threads meet at the beginning and the end of a group's call (G1), and where a kernel ends and the next one begins (G4).
 //! - `barrier_all` is a quiet and a meeting of all; `sync_all`, `fcollect`, `alltoall` and `sum` meet. In `broadcast` the others wait for
 //!   the root alone (M24).
 //!

@@ -1,7 +1,7 @@
 //! The device library's calls on a simulated memory as weak as PTX's model: the built-in programs of kernels have no other outcomes than
 //! the contract allows, on any path, and they notice each change of the header that drops or weakens an order.
 //!
-//! `OXSHMEM_LITMUS_RUNS` is the number of runs of each program on each path (default: 200).
+//! `KERNELS_LITMUS_RUNS` is the number of runs of each program on each path (default: 200).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -35,9 +35,9 @@ const STRONGER: &[&str] = &["put+put-signal"];
 const NOTICED_WITHIN: u64 = 3000;
 
 fn runs() -> u64 {
-    let wanted = std::env::var("OXSHMEM_LITMUS_RUNS").ok();
+    let wanted = std::env::var("KERNELS_LITMUS_RUNS").ok();
     wanted.map_or(200, |runs| {
-        runs.parse().expect("OXSHMEM_LITMUS_RUNS is a number")
+        runs.parse().expect("KERNELS_LITMUS_RUNS is a number")
     })
 }
 

@@ -1,10 +1,11 @@
 //! The calls as steps on the memory.
 
+use oxshmem_weak::Place::Outside;
 use oxshmem_weak::{Access, Agent, Scope, Word};
 
 use super::state::{Agents, Choices, State};
 use crate::kernels::program::{Call, Data, Kernels, Several};
-use crate::program::{Fetching, Place, Register, Words};
+use crate::program::{Fetching, Place, Register, Update, Words};
 
 fn strong() -> Access {
     Access::relaxed(Scope::System)
@@ -188,7 +189,7 @@ impl Step<'_> {
                     words: *signal,
                     pe: to.pe,
                 });
-                let adds = op.update() == crate::program::Update::Add;
+                let adds = op.update() == Update::Add;
                 self.put(*to, data, Some((word, *value, adds)));
             }
             Call::P { to, value } => {
@@ -221,7 +222,7 @@ impl Step<'_> {
                 for (register, words) in into.iter().zip(from.words.each()) {
                     let word = self.state.word(Place { words, pe: from.pe });
                     if *nbi {
-                        let reader = self.state.memory.agent(oxshmem_weak::Place::Outside);
+                        let reader = self.state.memory.agent(Outside);
                         self.state.memory.inform(own, reader);
                         if let Some(one) = self.state.threads.get_mut(thread) {
                             one.reads.push((*register, reader, word));
@@ -359,9 +360,9 @@ impl Step<'_> {
         }
     }
 
-    fn update(&mut self, update: crate::program::Update, at: Place, value: u64) {
+    fn update(&mut self, update: Update, at: Place, value: u64) {
         let word = self.state.word(at);
-        let is_set = update == crate::program::Update::Set;
+        let is_set = update == Update::Set;
         self.carry(word, None, |old| Some(update.apply(old, value)), !is_set);
     }
 

@@ -36,7 +36,6 @@ impl State {
     ) {
         let pe = self.block(kernels, thread).map_or(0, |block| block.pe);
         let number = self.threads.get(thread).map_or(0, |one| one.met);
-        let was_here = self.threads.get(thread).is_some_and(|one| one.is_here);
         if let Some(one) = self.threads.get_mut(thread) {
             one.is_here = true;
         }
@@ -52,7 +51,7 @@ impl State {
             from,
         } = call
         {
-            if !whole || (pe != *root && !was_here && !self.given.contains_key(&number)) {
+            if !whole {
                 return;
             }
             if pe == *root {
@@ -82,6 +81,7 @@ impl State {
             .iter()
             .filter_map(|&one| Some(self.block(kernels, one)?.pe))
             .collect();
+        pes.sort_unstable();
         pes.dedup();
         let group_is_here = |&one: &usize| {
             let group = self

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use oxshmem_weak::{Access, Agent, Place as Where, Scope, Scoped, Word};
 
-use crate::kernels::program::{Block, Call, Group, Kernels, Statement};
+use crate::kernels::program::{Block, Call, Collective, Group, Kernels, Several, Statement};
 use crate::outcome::Outcome;
 use crate::program::{Place, Register, Words};
 
@@ -235,7 +235,7 @@ impl State {
         };
         // Whoever comes last to a meeting goes on for all. A thread that waits for a broadcast does so itself.
         if let Call::Collective {
-            what: crate::kernels::program::Collective::Broadcast(root),
+            what: Collective::Broadcast(root),
             ..
         } = statement.call
             && one.is_here
@@ -268,7 +268,7 @@ impl State {
                 let mut words = words.each();
                 let holds = |word| self.may_hold(thread, word, pe, |seen| cmp.holds(seen, *value));
                 match which {
-                    crate::kernels::program::Several::All => words.all(holds),
+                    Several::All => words.all(holds),
                     _ => words.any(holds),
                 }
             }
