@@ -1,6 +1,6 @@
 //! The executable model of kernels: the outcomes that the contract allows.
 //!
-//! The memory is [`Scoped`], as weak as PTX's. Calls are steps on it, by the rules M1 to M38 and G1 to G6:
+//! The memory is [`Scoped`](oxshmem_weak::Scoped), as weak as PTX's. Calls are steps on it, by the rules M1 to M38 and G1 to G6:
 //!
 //! - Puts, signals and atomics that fetch nothing are performed at any time after the call, each word by itself (M15): their thread
 //!   does not know them until a quiet. What other threads see with them is what the last fence covered; with a signal of a
