@@ -11,21 +11,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::{Zeroable, bytes_of, cast_slice};
+use oxshmem_collectives::team::{TeamInKernels, TeamState};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
 use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam};
 use oxshmem_device_library::{HEADER, STATE};
-use oxshmem_engine::group::Group;
 use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
 
 use crate::context::options::ContextOptions;
-use crate::device::layout::{DeviceLayout, PERMANENT, SCRATCH_SLOT_BYTES, TeamChunk};
+use crate::device::layout::{
+    DeviceLayout, PERMANENT, SCRATCH_SLOT_BYTES, STAGING_BYTES, STAGING_LOCK, TeamChunk,
+};
 use crate::device::open_library::OpenLibrary;
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
-use crate::stream::gpu_streams::GpuStreams;
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stream::library_kernels::{LibraryKernels, Staging};
 use crate::team::Team;
 use crate::world::World;
 
@@ -88,12 +91,11 @@ impl World {
             });
         }
         let open = self.make_device_library(CALL, streams)?;
-        let open = self.inner.device.get_or_init(|| open);
-        if let Some(quiet) = open.server.as_ref().and_then(RingServer::quiet_handle) {
-            // The cell is empty: a library is opened once.
-            let _ = streams.ring_quiet.set(quiet);
-        }
-        Ok(DeviceLibrary::of(self, streams, open))
+        Ok(DeviceLibrary::of(
+            self,
+            streams,
+            self.inner.device.get_or_init(|| open),
+        ))
     }
 
     /// [`bindings::device_library`](crate::bindings::device_library).
@@ -117,7 +119,7 @@ impl World {
         let mut open = self.allocate_device_library(call, streams)?;
         let ready = self.set_up_device_library(call, streams, &mut open);
         let all_ready = self.all_say(ready.is_ok());
-        let inbox = ready?;
+        let (inbox, kernels) = ready?;
         if !all_ready? {
             return Err(Error::Gpu {
                 call,
@@ -126,6 +128,8 @@ impl World {
             });
         }
         streams.gpu.open_inbox(inbox);
+        // The cell is empty: a library is opened once.
+        let _ = streams.library.set(kernels);
         // No PE's kernels call before all inboxes are open.
         self.barrier_all()?;
         Ok(open)
@@ -144,10 +148,17 @@ impl World {
             self.allocate_own_on(MemoryKind::Cuda, call, DeviceLayout::bytes(pes, teams))?;
         let layout = DeviceLayout { block, pes, teams };
         let heap = self.worker.local_address(block.into()) as u64 - block.offset();
+        let staging = match &streams.collective {
+            Ok(()) => None,
+            Err(_) => {
+                Some(self.allocate_own_on(MemoryKind::Cuda, call, STAGING_LOCK + STAGING_BYTES)?)
+            }
+        };
         let open = OpenLibrary {
             server: None,
             layout,
             chunks: RefCell::default(),
+            staging,
             heap,
             state: self.device_state(streams, layout, heap),
         };
@@ -159,14 +170,14 @@ impl World {
         Ok(open)
     }
 
-    /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox. It meets
-    /// no other PE.
+    /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox, and the
+    /// kernels of streams. It meets no other PE.
     fn set_up_device_library(
         &self,
         call: &'static str,
         streams: &GpuStreams,
         open: &mut OpenLibrary,
-    ) -> Result<GpuInbox> {
+    ) -> Result<(GpuInbox, LibraryKernels)> {
         // A GPU reaches its own memory, whatever the routes are.
         let is_mapped = |pe| pe == self.my_pe() || streams.address(pe, 0).is_some();
         if !(0..open.layout.pes).all(is_mapped) {
@@ -187,7 +198,7 @@ impl World {
         library.fill(call)?;
         let described = inbox.for_kernels(library.own(start + DeviceLayout::CLAIMED));
         library.write(call, address, bytes_of(&described))?;
-        Ok(inbox)
+        Ok((inbox, library.load_stream_kernels(call)?))
     }
 
     fn device_state(&self, streams: &GpuStreams, layout: DeviceLayout, heap: u64) -> State {
@@ -249,18 +260,32 @@ impl DeviceLibrary<'_> {
             let ring = server.ring(counter(DeviceLayout::HEAD), counter(DeviceLayout::CREDIT));
             self.write_own(call, layout.start() + DeviceLayout::RING, bytes_of(&ring))?;
         }
-        let heap_of = |pe| match self.streams.address(pe, 0) {
-            _ if pe == self.world.my_pe() => self.open.heap,
-            mapped => mapped.map_or(0, DevicePtr::as_raw),
-        };
-        let peers: Vec<u64> = (0..layout.pes).map(heap_of).collect();
+        let peers: Vec<u64> = (0..layout.pes).map(|pe| self.heap_of(pe)).collect();
         self.write_own(
             call,
             layout.start() + DeviceLayout::PEERS,
             cast_slice(&peers),
         )?;
-        self.write_team(call, 0, &self.world.team().state().members)?;
-        self.write_team(call, 1, &self.world.shared_team().state().members)
+        self.write_team(call, 0, self.world.team().state())?;
+        self.write_team(call, 1, self.world.shared_team().state())
+    }
+
+    /// The kernels of calls on streams.
+    fn load_stream_kernels(&self, call: &'static str) -> Result<LibraryKernels> {
+        let context = &self.streams.gpu.context;
+        let (mut kernels, state) = LibraryKernels::load(context, self.open.heap).in_call(call)?;
+        self.write(call, state, bytes_of(&self.state))?;
+        kernels.ring = self.open.server.as_ref().and_then(RingServer::quiet_handle);
+        if let Some(block) = self.open.staging {
+            let lock = self.own(block.offset() as usize);
+            self.write(call, lock, &[0; STAGING_LOCK])?;
+            kernels.staging = Some(Staging {
+                lock,
+                rows: lock.add(STAGING_LOCK),
+                bytes: STAGING_BYTES as u64,
+            });
+        }
+        Ok(kernels)
     }
 
     /// Memory for the next teams by their numbers. Collective.
@@ -309,7 +334,17 @@ impl DeviceLibrary<'_> {
         }
     }
 
-    fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
+    /// The address of a PE's heap for this PE's GPU; 0 where it is not mapped.
+    fn heap_of(&self, pe: usize) -> u64 {
+        match self.streams.address(pe, 0) {
+            // A GPU reaches its own memory, whatever the routes are.
+            _ if pe == self.world.my_pe() => self.open.heap,
+            mapped => mapped.map_or(0, DevicePtr::as_raw),
+        }
+    }
+
+    fn write_team(&self, call: &'static str, number: usize, state: &TeamState) -> Result<()> {
+        let members = &state.members;
         let Some(at) = self.open.layout_of(number) else {
             return Err(Error::Argument {
                 call,
@@ -326,6 +361,8 @@ impl DeviceLibrary<'_> {
         self.write_own(call, at.words, &zeros)?;
         let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
         self.write_own(call, at.members, cast_slice(&pes))?;
+        let heaps: Vec<u64> = members.pes().map(|pe| self.heap_of(pe)).collect();
+        self.write_own(call, at.heaps, cast_slice(&heaps))?;
         let team = DeviceTeam {
             n: pes.len() as u32,
             me: members.me() as u32,
@@ -337,7 +374,13 @@ impl DeviceLibrary<'_> {
         };
         self.write_own(call, at.team, bytes_of(&team))?;
         let address = own(at.team);
-        self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))
+        self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))?;
+        // Told again, it is the same.
+        let _ = state.in_kernels.set(TeamInKernels {
+            number: number as i32,
+            heaps: own(at.heaps),
+        });
+        Ok(())
     }
 
     /// Gives the kernels of a module their PE, their peers and their teams. Before any of them is launched; not while
@@ -416,7 +459,7 @@ impl DeviceLibrary<'_> {
             // The permanent ones are known.
             None => return Ok(i32::from(state.members.len() != self.world.n_pes())),
         };
-        let written = self.write_team(CALL, number, &state.members);
+        let written = self.write_team(CALL, number, state);
         let met = team.barrier();
         written.and(met)?;
         Ok(number as i32)

@@ -15,6 +15,7 @@ mod job;
 mod kernels;
 #[path = "../on_gpu/mod.rs"]
 mod on_gpu;
+mod on_streams;
 mod programs;
 
 use job::{Job, end_well};
@@ -113,6 +114,10 @@ programs! {
     m36_calls_one_behind_the_other_do_not_disturb_each_other: "sequence", [2, 4];
     m7_teams_are_known_in_kernels: "teams", [4];
     m8_numbers_and_addresses: "queries", [3];
+    m15_m16_m22_m23_transfers_on_streams: "transfers-on-streams", [1, 2, 3];
+    m24_m25_collective_calls_on_streams: "collectives-on-streams", [2, 4];
+    m24_folds_on_streams: "folds-on-streams", [3];
+    a_graph_of_calls_on_streams_is_launched_again: "graph", [2];
     m35_m38_a_bad_call_is_told_with_its_thread: "bad", [2];
     a_wait_that_takes_longer_than_it_may_ends: "deadline", [1];
     a_module_that_has_no_state_is_refused_by_name: "no-state", [1];

@@ -10,6 +10,7 @@ use oxshmem_cuda::Pinned;
 use crate::job::{PROGRAM, say};
 use crate::kernels::{Kernels, filled};
 use crate::on_gpu::{read, zeroed};
+use crate::on_streams;
 use crate::setting::DEADLINE;
 
 /// The scopes in `kernels.cu`. A warp's threads cannot meet on kernels that `ci/softcuda-kernels` builds.
@@ -40,6 +41,10 @@ fn pe() {
             "teams" => teams(&kernels),
             "many-teams" => many_teams(&kernels),
             "queries" => queries(&kernels),
+            "transfers-on-streams" => on_streams::transfers(&kernels),
+            "collectives-on-streams" => on_streams::collectives(&kernels),
+            "folds-on-streams" => on_streams::folds(&kernels),
+            "graph" => on_streams::graph(&kernels),
             "bad" => bad(&kernels),
             "deadline" => deadline(kernels),
             "no-state" => no_state(&kernels),

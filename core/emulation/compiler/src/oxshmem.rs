@@ -76,7 +76,9 @@ pub(crate) fn kernels(tools: &Toolchain) -> Result<PathBuf, Failure> {
         .arg("-include")
         .arg(device.join("host_shim.h"))
         .arg("-I")
-        .arg(&device);
+        .arg(&device)
+        .arg("-I")
+        .arg(work.path().join("core/device/include"));
     for (number, (module, ptx)) in MODULES.iter().enumerate() {
         let mut text = format!("#include \"{}\"\n", work.path().join(module).display());
         for kernel in entries(ptx) {
