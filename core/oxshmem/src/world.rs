@@ -151,6 +151,8 @@ impl World {
     #[cfg(feature = "cuda")]
     pub(crate) fn resume_streams(&self, side: &GpuStreams) {
         if let Some(ring) = side.library.get().and_then(|library| library.ring.as_ref()) {
+            // Requests towards lost PEs fail before it.
+            ring.quiet();
             ring.forget_failure();
         }
         side.stop_word.resume();

@@ -60,13 +60,16 @@ const PATHS: [&[(&str, &str)]; 5] = [
     ],
 ];
 
+fn on_path(job: Job, path: usize) -> Job {
+    PATHS[path]
+        .iter()
+        .fold(job, |job, (name, value)| job.with(name, value))
+}
+
 fn passes(program: &'static str, pes: &[usize], path: usize) {
     for &n in pes.iter().filter(|n| path == 0 || **n > 1) {
         if let Some(job) = job(n, program) {
-            let job = PATHS[path]
-                .iter()
-                .fold(job, |job, (name, value)| job.with(name, value));
-            end_well(job.start());
+            end_well(on_path(job, path).start());
         }
     }
 }
@@ -180,7 +183,20 @@ fn memory_for_more_teams_is_allocated_when_it_is_asked_for() {
 
 #[test]
 fn g6_waits_of_kernels_end_when_a_pe_is_lost() {
-    let Some(job) = job(3, "lost") else { return };
+    loses_a_pe("lost", 0);
+}
+
+#[test]
+fn barriers_on_streams_end_when_a_pe_is_lost() {
+    for path in [0, 1] {
+        loses_a_pe("lost-on-streams", path);
+    }
+}
+
+/// PE 2 is killed while the others wait for it.
+fn loses_a_pe(program: &'static str, path: usize) {
+    let Some(job) = job(3, program) else { return };
+    let job = on_path(job, path);
     let mut pes = job.start();
     pes.iter_mut().for_each(|pe| pe.expect("ready"));
     pes[2].kill();

@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use half::bf16;
 use oxshmem::cuda::Graph;
-use oxshmem::{Cmp, Fold, GpuNumber, Pod, Result, SignalOp, Sym, Team, World};
+use oxshmem::{Cmp, Error, Fold, GpuNumber, Pod, Result, SignalOp, Sym, Team, World};
 
+use crate::job::{say, stay};
 use crate::kernels::{Kernels, filled};
 use crate::on_gpu::{pattern, read, stream, zeroed};
 
@@ -343,5 +344,41 @@ pub fn graph(kernels: &Kernels<'_>) -> Result<()> {
         assert_eq!(world.g(arrived, me)?, round);
         world.barrier_all()?;
     }
+    Ok(())
+}
+
+/// Streams wait for the lost PE, by a team's barrier, and behind operations towards it.
+pub fn lost(kernels: &Kernels<'_>) -> Result<()> {
+    let world = kernels.world;
+    let (me, n, stream) = (world.my_pe(), world.n_pes(), stream(world));
+    let all: Vec<_> = (0..n).collect();
+    let team = world.team().split_list(&all)?.unwrap();
+    kernels.library.add_team(&team)?;
+    let words = zeroed::<u64>(world, 2)?;
+    world.barrier_all()?;
+    if me == n - 1 {
+        say(format_args!("ready"));
+        stay();
+        return Ok(());
+    }
+    world.put_nbi_on_stream(words.range(..1)?, words.range(1..)?, n - 1, &stream)?;
+    team.barrier_on_stream(&stream)?;
+    say(format_args!("ready"));
+    match world.synchronize(&stream) {
+        Err(Error::PeerLost { pe, .. }) if pe == n - 1 => {}
+        other => panic!("{other:?} though the last PE is lost"),
+    }
+    let refused = team.barrier_on_stream(&stream);
+    assert!(
+        matches!(refused, Err(Error::PeerLost { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(world.acknowledge_lost(), [n - 1]);
+    // The streams work again towards the others.
+    world.put_nbi_on_stream(words.range(..1)?, words.range(1..)?, 1 - me, &stream)?;
+    world.quiet_on_stream(&stream)?;
+    world.synchronize(&stream)?;
+    say("told");
+    stay();
     Ok(())
 }

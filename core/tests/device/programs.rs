@@ -49,6 +49,7 @@ fn pe() {
             "deadline" => deadline(kernels),
             "no-state" => no_state(&kernels),
             "lost" => return lost(&kernels),
+            "lost-on-streams" => return on_streams::lost(&kernels),
             other => panic!("no program {other}"),
         }?;
         world.barrier_all()?;

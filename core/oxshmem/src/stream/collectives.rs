@@ -76,9 +76,10 @@ impl Team<'_> {
         self.context().check_pair(CALL, dst, src)?;
         // The root's number, too, is checked on every member.
         let Some(root) = self.world_pes().nth(root) else {
-            return Err(Error::Argument {
+            return Err(Error::NoSuchPe {
                 call: CALL,
-                what: format!("the root is member {root} of {}", self.n_pes()),
+                pe: root,
+                size: self.n_pes(),
             });
         };
         let get = members.get(dst, src, root)?;

@@ -359,10 +359,11 @@ impl Context<'_> {
             return Ok(());
         };
         ring.quiet();
-        match ring.failure() {
-            Some(why) => Err(Error::Gpu { call, why }),
-            None => Ok(()),
-        }
+        let Some(why) = ring.failure() else {
+            return Ok(());
+        };
+        self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
+        Err(Error::Gpu { call, why })
     }
 }
 
