@@ -42,11 +42,13 @@ pub fn transfers(kernels: &Kernels<'_>) -> Result<()> {
 
     let own = filled(world, &pattern(me, LEN))?;
     let (dest, got) = (zeroed::<u64>(world, LEN)?, zeroed::<u64>(world, LEN)?);
-    let signal = zeroed::<u64>(world, 1)?;
+    let (signal, copied) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, LEN)?);
     for round in 1..=3 {
         world.put_nbi_on_stream(dest.range(..LEN - 1)?, own.range(1..)?, right, &stream)?;
         world.get_nbi_on_stream(got, own, right, &stream)?;
         world.quiet_on_stream(&stream)?;
+        // The GPU reads what was got (M19, M27).
+        world.put_on_stream(copied, got, me, &stream)?;
         // The quiet lies before it: the sender may change what it has put.
         world.put_signal_nbi_on_stream(
             dest.range(LEN - 1..)?,
@@ -62,9 +64,10 @@ pub fn transfers(kernels: &Kernels<'_>) -> Result<()> {
         let seen = read(world, dest)?;
         assert_eq!(seen[..LEN - 1], pattern(left, LEN)[1..]);
         assert_eq!(seen[LEN - 1], pattern(left, 1)[0]);
-        assert_eq!(read(world, got)?, pattern(right, LEN));
+        assert_eq!(read(world, copied)?, pattern(right, LEN));
         world.barrier_all()?;
         world.put(dest, &[0; LEN], me)?;
+        world.put(got, &[0; LEN], me)?;
         world.barrier_all()?;
     }
     // Blocking ones, in the stream's order.
