@@ -80,7 +80,6 @@ impl RingServer {
             ring,
             in_flight: false,
             reads_sources: false,
-            writes_own: false,
         };
         let thread = std::thread::Builder::new()
             .name("oxshmem-kernels".into())
@@ -146,8 +145,6 @@ struct Server {
     in_flight: bool,
     /// Whether nonblocking puts may still read their sources.
     reads_sources: bool,
-    /// Whether nonblocking gets may still write this GPU's memory.
-    writes_own: bool,
 }
 
 impl Server {
@@ -199,7 +196,6 @@ impl Server {
     fn fail(&mut self, error: &Error) {
         lock(&self.state.failure).get_or_insert_with(|| error.to_string());
         (self.in_flight, self.reads_sources) = (false, false);
-        self.writes_own = false;
         self.served.stop_word.end();
         self.publish();
     }
@@ -221,10 +217,6 @@ impl Server {
     fn complete_all(&mut self) -> Result<()> {
         self.quiet()?;
         (self.in_flight, self.reads_sources) = (false, false);
-        if std::mem::take(&mut self.writes_own) {
-            // A NIC may have placed what was got (M19, M27).
-            self.served.context.worker.make_own_gpu_visible()?;
-        }
         self.publish();
         Ok(())
     }
@@ -354,7 +346,6 @@ impl Server {
             let worker = &self.served.context.in_call(CALL).worker;
             let path: AccessPath<'_> = worker.access_path(OpKind::Put, from.target, pe)?;
             self.in_flight |= request.width == 0;
-            self.writes_own |= request.width == 0;
             worker.copy_by_path(path, dst, from, request.width == 0)?;
         } else {
             self.get_bounced(src, request.local, pe)?;
