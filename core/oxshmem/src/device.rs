@@ -4,6 +4,7 @@ pub(crate) mod layout;
 pub(crate) mod open_library;
 pub(crate) mod ring_server;
 pub(crate) mod ring_state;
+pub(crate) mod ring_values;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use bytemuck::{Zeroable, bytes_of, cast_slice};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
-use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam};
+use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam, UNMAPPED};
 use oxshmem_device_library::{HEADER, STATE};
 use oxshmem_engine::group::Group;
 use oxshmem_engine::memory::target::OWN;
@@ -202,7 +203,7 @@ impl World {
             },
             heap,
             heap_bytes: self.gpu_heap_limit() as u64,
-            peers: own(layout.start() + DeviceLayout::PEERS),
+            distances: own(layout.start() + DeviceLayout::DISTANCES),
             teams: own(layout.pointer(0)),
             shared: own(layout.start()),
             ring: 0,
@@ -249,15 +250,16 @@ impl DeviceLibrary<'_> {
             let ring = server.ring(counter(DeviceLayout::HEAD), counter(DeviceLayout::CREDIT));
             self.write_own(call, layout.start() + DeviceLayout::RING, bytes_of(&ring))?;
         }
-        let heap_of = |pe| match self.streams.address(pe, 0) {
-            _ if pe == self.world.my_pe() => self.open.heap,
-            mapped => mapped.map_or(0, DevicePtr::as_raw),
+        let distance_to = |pe| match self.streams.address(pe, 0) {
+            _ if pe == self.world.my_pe() => 0,
+            Some(heap) => heap.as_raw().wrapping_sub(self.open.heap) as i64,
+            None => UNMAPPED,
         };
-        let peers: Vec<u64> = (0..layout.pes).map(heap_of).collect();
+        let distances: Vec<i64> = (0..layout.pes).map(distance_to).collect();
         self.write_own(
             call,
-            layout.start() + DeviceLayout::PEERS,
-            cast_slice(&peers),
+            layout.start() + DeviceLayout::DISTANCES,
+            cast_slice(&distances),
         )?;
         self.write_team(call, 0, &self.world.team().state().members)?;
         self.write_team(call, 1, &self.world.shared_team().state().members)
