@@ -14,7 +14,9 @@ use std::time::Duration;
 use bytemuck::{Zeroable, bytes_of, cast_slice};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
-use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam, UNMAPPED};
+use oxshmem_device_library::layout::{
+    FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam, UNMAPPED,
+};
 use oxshmem_device_library::{HEADER, STATE};
 use oxshmem_engine::group::Group;
 use oxshmem_engine::memory::target::OWN;
