@@ -178,7 +178,8 @@ OXSHMEM_DEVICE void fold_members(u32 type, u32 operation, team_t team, T* out, c
     const u64 row = staging.bytes / members->n / 16 * 16, most = row / sizeof(T);
     // The holder waits for hosts alone.
     if (threadIdx.x == 0) {
-        spin::until(IsTaken{staging.lock});
+        IsTaken is_taken{staging.lock};
+        spin::until(is_taken);
         words::fence_all();
     }
     __syncthreads();
@@ -186,7 +187,8 @@ OXSHMEM_DEVICE void fold_members(u32 type, u32 operation, team_t team, T* out, c
         const u64 now = elements - done < most ? elements - done : most;
         for (u32 i = threadIdx.x; i < members->n; i += blockDim.x) {
             const int pe = teams::pe_of(members, i);
-            if (!rma::heap_of(pe)) getmem_nbi(thread(), staging.rows + i * row, (const char*)(source + done), now * sizeof(T), pe);
+            if (!rma::is_mapped(rma::distance_to(pe)))
+                getmem_nbi(thread(), staging.rows + i * row, (const char*)(source + done), now * sizeof(T), pe);
         }
         __syncthreads();
         if (threadIdx.x == 0) quiet();
@@ -194,8 +196,9 @@ OXSHMEM_DEVICE void fold_members(u32 type, u32 operation, team_t team, T* out, c
         for (u64 e = threadIdx.x; e < now; e += blockDim.x) {
             u64 folded = 0;
             for (u32 i = 0; i < members->n; ++i) {
-                char* heap = rma::heap_of(teams::pe_of(members, i));
-                const T* from = heap ? rma::in_heap(heap, source + done) : (const T*)(staging.rows + i * row);
+                const i64 distance = rma::distance_to(teams::pe_of(members, i));
+                const bool is_mapped = rma::is_mapped(distance);
+                const T* from = is_mapped ? rma::at(source + done, distance) : (const T*)(staging.rows + i * row);
                 const u64 next = widen(type, from[e]);
                 folded = i == 0 ? next : fold_wide(type, operation, folded, next);
             }

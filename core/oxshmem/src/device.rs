@@ -4,6 +4,7 @@ pub(crate) mod layout;
 pub(crate) mod open_library;
 pub(crate) mod ring_server;
 pub(crate) mod ring_state;
+pub(crate) mod ring_values;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,7 +15,9 @@ use bytemuck::{Zeroable, bytes_of, cast_slice};
 use oxshmem_collectives::team::{TeamInKernels, TeamState};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
-use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam};
+use oxshmem_device_library::layout::{
+    FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam, UNMAPPED,
+};
 use oxshmem_device_library::{HEADER, STATE};
 use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
@@ -213,7 +216,7 @@ impl World {
             },
             heap,
             heap_bytes: self.gpu_heap_limit() as u64,
-            peers: own(layout.start() + DeviceLayout::PEERS),
+            distances: own(layout.start() + DeviceLayout::DISTANCES),
             teams: own(layout.pointer(0)),
             shared: own(layout.start()),
             ring: 0,
@@ -260,11 +263,15 @@ impl DeviceLibrary<'_> {
             let ring = server.ring(counter(DeviceLayout::HEAD), counter(DeviceLayout::CREDIT));
             self.write_own(call, layout.start() + DeviceLayout::RING, bytes_of(&ring))?;
         }
-        let peers: Vec<u64> = (0..layout.pes).map(|pe| self.heap_of(pe)).collect();
+        let distance_to = |pe| match self.heap_of(pe) {
+            0 => UNMAPPED,
+            heap => heap.wrapping_sub(self.open.heap) as i64,
+        };
+        let distances: Vec<i64> = (0..layout.pes).map(distance_to).collect();
         self.write_own(
             call,
-            layout.start() + DeviceLayout::PEERS,
-            cast_slice(&peers),
+            layout.start() + DeviceLayout::DISTANCES,
+            cast_slice(&distances),
         )?;
         self.write_team(call, 0, self.world.team().state())?;
         self.write_team(call, 1, self.world.shared_team().state())

@@ -111,6 +111,7 @@ programs! {
     m19_g4_the_hosts_quiet_completes_what_kernels_left: "left-behind", [2, 3];
     m19_g2_one_threads_quiet_completes_a_grids_puts: "one-quiet", [2];
     m28_g5_atomics_of_kernels_and_hosts_lose_no_update: "count", [3];
+    m16_m28_lanes_of_a_warp_call_at_once: "lanes", [1, 2];
     m28_every_atomic_gives_the_old_value: "every-atomic", [2];
     m23_waits_for_several_words: "several", [2];
     m24_collective_calls_of_the_world: "collectives", [1, 3];
@@ -171,6 +172,18 @@ fn every_call_that_the_readme_names_has_a_kernel() {
     };
     let missing: Vec<&String> = all.iter().filter(|name| !is_called(name)).collect();
     assert!(missing.is_empty(), "no kernel calls {missing:?}");
+}
+
+/// With a seed, lanes on the software driver gather by chance, and so make requests together.
+#[test]
+fn m16_m28_lanes_that_gather_make_requests_together() {
+    for seed in ["1", "2", "3"] {
+        let Some(job) = job(2, "lanes-together") else {
+            return;
+        };
+        let job = job.with("OXSHMEM_TRANSPORT", "loopback");
+        end_well(job.with("SOFTCUDA_SEED", seed).start());
+    }
 }
 
 #[test]

@@ -40,6 +40,11 @@ HIDDEN unsigned softcuda_block_barrier(unsigned number) {
 HIDDEN const void *softcuda_warp(unsigned mask, unsigned kind, unsigned long long value) {
     return softcuda_calls->warp(mask, kind, value);
 }
+// The kind of this call is 0, and its value the place in the code.
+HIDDEN unsigned softcuda_active(void) {
+    const unsigned *lanes = softcuda_calls->warp(0, 0, (uintptr_t)__builtin_return_address(0));
+    return lanes ? *lanes : 1;
+}
 HIDDEN void softcuda_grid_barrier(void) { softcuda_calls->grid_barrier(); }
 HIDDEN void softcuda_poll(const volatile void *word) { softcuda_calls->poll(word); }
 HIDDEN void softcuda_pause(void) { softcuda_calls->pause(); }

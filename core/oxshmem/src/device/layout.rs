@@ -44,11 +44,11 @@ impl DeviceLayout {
     /// The inbox's description, and its counter of claims.
     pub(super) const INBOX: usize = 256;
     pub(super) const CLAIMED: usize = 320;
-    /// The table of each PE's heap.
-    pub(super) const PEERS: usize = 384;
+    /// The table of the distances to each PE's heap.
+    pub(super) const DISTANCES: usize = 384;
 
     pub(super) fn bytes(pes: usize, teams: usize) -> usize {
-        Self::PEERS + (pes + teams) * size_of::<u64>()
+        Self::DISTANCES + (pes + teams) * size_of::<u64>()
     }
 
     pub(super) fn start(&self) -> usize {
@@ -57,7 +57,7 @@ impl DeviceLayout {
 
     /// The entry of a team in their table.
     pub(super) fn pointer(&self, team: usize) -> usize {
-        self.start() + Self::PEERS + (self.pes + team) * size_of::<u64>()
+        self.start() + Self::DISTANCES + (self.pes + team) * size_of::<u64>()
     }
 }
 

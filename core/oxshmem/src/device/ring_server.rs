@@ -22,6 +22,7 @@ use oxshmem_transport::{AtomicOp, SignalOp};
 use crate::atomics::Word;
 use crate::context::Context;
 use crate::device::ring_state::{RingQuiet, RingState, lock};
+use crate::device::ring_values::Values;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::device::Gpu;
 use crate::stream::gpu_streams::{InCall, StopWord};
@@ -258,26 +259,8 @@ impl Server {
         match operation {
             Operation::Put => self.put(&request),
             Operation::Get => self.get(ticket, &request),
-            Operation::PutValue => {
-                let (bytes, word) = (
-                    usize::from(request.width).min(8),
-                    request.value.to_le_bytes(),
-                );
-                let dst = self.symmetric::<u8>(request.remote, bytes as u64, request.pe)?;
-                let value = word.get(..bytes).unwrap_or_default();
-                self.in_flight = true;
-                self.served.context.put(dst, value, request.pe as usize)
-            }
-            Operation::GetValue => {
-                let mut word = [0_u8; 8];
-                let bytes = usize::from(request.width).min(8);
-                let src = self.symmetric::<u8>(request.remote, bytes as u64, request.pe)?;
-                if let Some(value) = word.get_mut(..bytes) {
-                    self.served.context.get(value, src, request.pe as usize)?;
-                }
-                self.answer(ticket, u64::from_le_bytes(word));
-                Ok(())
-            }
+            Operation::PutValue => self.put_values(&request),
+            Operation::GetValue => self.get_values(ticket, &request),
             Operation::PutSignal => {
                 self.put(&Request {
                     width: 1,
@@ -391,6 +374,27 @@ impl Server {
                 written.map_err(|why| Error::Gpu { call: CALL, why })
             },
         )
+    }
+
+    /// The values of one lane, or of several with neighbouring words, as one put.
+    fn put_values(&mut self, request: &Request) -> Result<()> {
+        let mut values = Values::new();
+        let bytes = values.fill(request, self.ring.values());
+        let dst = self.symmetric::<u8>(request.remote, bytes.len() as u64, request.pe)?;
+        self.in_flight = true;
+        self.served.context.put(dst, bytes, request.pe as usize)
+    }
+
+    /// The same of gets. Each lane has an answer of its own.
+    fn get_values(&self, ticket: u64, request: &Request) -> Result<()> {
+        let mut values = Values::new();
+        let bytes = values.of(request);
+        let src = self.symmetric::<u8>(request.remote, bytes.len() as u64, request.pe)?;
+        self.served.context.get(bytes, src, request.pe as usize)?;
+        for (ticket, value) in (ticket..).zip(values.words(request)) {
+            self.answer(ticket, value);
+        }
+        Ok(())
     }
 
     fn signal(&mut self, request: &Request) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::block::Fiber;
 use super::grid::Grid;
-use super::warp::{Arrival, Exchange, LANES};
+use super::warp::{ACTIVE, Arrival, Exchange, LANES};
 use crate::code::Code;
 use crate::kernel::shape::Position;
 use crate::race::{self, GridCheck, Thread};
@@ -166,11 +166,26 @@ unsafe extern "C" fn block_barrier(number: u32) -> u32 {
     fiber.result.get()
 }
 
+/// The lanes that are at one place of the code at once. With a seed they gather there by chance; without, each is alone.
+fn active(fiber: &Fiber, place: u64) -> *const Exchange {
+    // SAFETY: the block lives as long as its fibers.
+    let warp = unsafe { &*fiber.block.get() }.warp(fiber.thread);
+    let lane = fiber.thread % LANES;
+    warp.gather(lane, place);
+    if fiber.grid().seed.is_some() {
+        fiber.give_way(true, false);
+    }
+    warp.gathered(lane)
+}
+
 /// A meeting of the lanes of `mask`, each with a value. `kind` is the operation.
-unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
+pub(crate) unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
     let Some(fiber) = current() else {
         return std::ptr::null();
     };
+    if kind == ACTIVE {
+        return active(fiber, value);
+    }
     let lane = fiber.thread % LANES;
     if mask & (1 << lane) == 0 {
         fiber.refuse(&format!(

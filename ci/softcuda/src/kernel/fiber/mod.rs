@@ -11,6 +11,6 @@ mod stack;
 mod warp;
 mod worker;
 
-pub(crate) use calls::{CALLS, Calls, pause, syncthreads};
+pub(crate) use calls::{CALLS, Calls, pause, syncthreads, warp};
 pub(crate) use grid::{Grid, Progress};
 pub(crate) use worker::run;
