@@ -117,21 +117,41 @@ impl World {
         let mut open = self.allocate_device_library(call, streams)?;
         let ready = self.set_up_device_library(call, streams, &mut open);
         let all_ready = self.all_say(ready.is_ok());
-        let inbox = ready?;
-        if !all_ready? {
+        if matches!(all_ready, Ok(false)) {
+            self.free_device_library(open);
+            ready?;
             return Err(Error::Gpu {
                 call,
                 why: "another PE could not open its part of the device library; its error says why"
                     .into(),
             });
         }
+        let inbox = ready?;
+        all_ready?;
         streams.gpu.open_inbox(inbox);
         // No PE's kernels call before all inboxes are open.
         self.barrier_all()?;
         Ok(open)
     }
 
-    /// All of its memory. Collective.
+    /// Gives the memory back of a library that no kernel knows of. All PEs do so, and none uses it any more.
+    fn free_device_library(&self, open: OpenLibrary) {
+        let OpenLibrary {
+            server,
+            layout,
+            chunks,
+            ..
+        } = open;
+        drop(server);
+        let chunks = chunks.into_inner();
+        let mut heap = self.heap(MemoryKind::Cuda);
+        let blocks = chunks.iter().map(|chunk| &chunk.block);
+        blocks
+            .chain([&layout.block])
+            .for_each(|block| heap.free(block.offset()));
+    }
+
+    /// All of its memory. Collective: there is all of it on all PEs, or none.
     fn allocate_device_library(
         &self,
         call: &'static str,
@@ -152,11 +172,21 @@ impl World {
             state: self.device_state(streams, layout, heap),
         };
         let [of_world, of_others] = SCRATCH_SLOT_BYTES;
-        let library = DeviceLibrary::of(self, streams, &open);
-        library.add_chunk(call, 1, of_world)?;
         let others = PERMANENT - 1 + TeamChunk::first_teams(pes, splits.len());
-        library.add_chunk(call, others, of_others)?;
-        Ok(open)
+        let library = DeviceLibrary::of(self, streams, &open);
+        let added = library
+            .add_chunk(call, 1, of_world)
+            .and_then(|()| library.add_chunk(call, others, of_others));
+        match added {
+            Ok(()) => Ok(open),
+            // An allocation fails on all PEs alike (M13); after a loss the world is of no use any more.
+            Err(error) => {
+                if matches!(error, Error::OutOfMemory { .. }) {
+                    self.free_device_library(open);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox. It meets

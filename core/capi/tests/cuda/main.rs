@@ -143,6 +143,15 @@ fn every_image_of_a_process_has_its_state() {
 }
 
 #[test]
+fn an_image_is_withdrawn_by_one_thread_while_another_gives_all_their_state() {
+    let Some(plugin) = build("unloaded.so", &["-shared", "plugin.cu"]) else {
+        return;
+    };
+    let program = build("unloading", &["unloading.cu", "-ldl", "-lpthread"]).unwrap();
+    ends_well(1, &program, &[plugin.to_str().unwrap()], &[]);
+}
+
+#[test]
 fn archives_that_a_line_names_bring_their_kernels() {
     let Some(object) = build("two-in-archive.o", &["-dc", "two.cu"]) else {
         return;
@@ -249,7 +258,8 @@ fn an_open_that_fails_on_one_pe_fails_on_all_and_may_be_made_again() {
     let Some(program) = build("failing", &["failing.cu", "-ldl"]) else {
         return;
     };
-    let told = ends_well(3, &program, &[], PATHS[2]);
+    let small = [PATHS[2], &[("OXSHMEM_CUDA_SYMMETRIC_SIZE", "4M")]].concat();
+    let told = ends_well(3, &program, &[], &small);
     for words in [
         "no thread for the requests of kernels",
         "another PE could not open its part",
