@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::block::Fiber;
+use super::block::{Fiber, Looks};
 use super::grid::Grid;
 use super::warp::{Arrival, Exchange, LANES};
 use crate::code::Code;
@@ -196,6 +196,11 @@ unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
 /// The grid's barrier, for one thread of each block.
 unsafe extern "C" fn grid_barrier() {
     let Some(fiber) = current() else { return };
+    if !fiber.grid().is_cooperative {
+        fiber.refuse(
+            "this_grid().sync() in a kernel that was not launched cooperatively (cudaLaunchCooperativeKernel)",
+        );
+    }
     let check = fiber.grid().check.as_ref();
     let checked = |note: fn(&GridCheck, &mut Thread)| {
         if let (Some(check), Some(clock)) = (check, &mut *fiber.clock.borrow_mut()) {
@@ -224,6 +229,8 @@ unsafe extern "C" fn poll(word: usize) {
 /// A sleep: gives way.
 pub(crate) unsafe extern "C" fn pause() {
     if let Some(fiber) = current() {
+        // Looks between two sleeps are few.
+        fiber.looks.set(Looks::default());
         fiber.give_way(true, true);
     }
 }
