@@ -6,6 +6,7 @@
 
 #include "check.cuh"
 #include "copy.cuh"
+#include "race.cuh"
 #include "ring.cuh"
 #include "scope.cuh"
 
@@ -22,6 +23,12 @@ OXSHMEM_DEVICE char* heap_of(int pe) { return oxshmem_state.peers[pe]; }
 template <class T>
 OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
     return (T*)(heap + ring::offset_of(symmetric));
+}
+
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    char* heap = heap_of(pe);
+    return heap ? in_heap(heap, (char*)symmetric) : nullptr;
 }
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
@@ -41,7 +48,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -50,6 +59,7 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
     char* heap = heap_of(pe);
     if (heap) {
         copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
@@ -60,6 +70,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 

@@ -733,6 +733,87 @@ OXSHMEM_DEVICE void copy(Scope scope, char* to, const char* from, u64 bytes) {
 }  // namespace copies
 }  // namespace oxshmem
 
+// The threads that make a call together: one, a warp, or a block. All threads of the group make the call,
+// with the same arguments (G1).
+
+namespace oxshmem {
+
+OXSHMEM_DEVICE u32 thread_in_block() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+OXSHMEM_DEVICE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
+
+struct thread_scope {
+    OXSHMEM_DEVICE u32 rank() { return 0; }
+    OXSHMEM_DEVICE u32 size() { return 1; }
+    OXSHMEM_DEVICE void sync() {}
+};
+
+// A warp is 32 neighbours by thread number; the last of a block may have fewer.
+struct warp_scope {
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block() % 32; }
+    OXSHMEM_DEVICE u32 size() {
+        const u32 left = threads_of_block() - thread_in_block() / 32 * 32;
+        return left < 32 ? left : 32;
+    }
+    OXSHMEM_DEVICE void sync() { __syncwarp(0xffffffffu >> (32 - size())); }
+};
+
+struct block_scope {
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block(); }
+    OXSHMEM_DEVICE u32 size() { return threads_of_block(); }
+    OXSHMEM_DEVICE void sync() { __syncthreads(); }
+};
+
+OXSHMEM_DEVICE thread_scope thread() { return thread_scope(); }
+OXSHMEM_DEVICE warp_scope warp() { return warp_scope(); }
+OXSHMEM_DEVICE block_scope block() { return block_scope(); }
+
+}  // namespace oxshmem
+
+// Calls to the race detector for nonblocking calls (M37), in code that is built for it: `oxshmem cuda cc --check`.
+
+#ifdef OXSHMEM_RACES
+extern "C" __device__ void softcuda_operand(const volatile void* at, size_t bytes, unsigned kind);
+extern "C" __device__ void softcuda_moves_operands(unsigned moves);
+extern "C" __device__ void softcuda_completes(unsigned by);
+#endif
+
+namespace oxshmem {
+namespace race {
+
+// In the order of `Completes` in ci/softcuda/src/race/pending.rs.
+enum Completes : u32 { FLUSH, FENCE, QUIET };
+// As `Operand` there.
+enum Operand : u32 { SOURCE = 1, DEST, SIGNALLED, FETCHED };
+
+#ifdef OXSHMEM_RACES
+
+// The bytes that a call reads and writes until a quiet; null for those that this GPU does not reach: the host moves all then.
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope scope, const void* from, Operand from_as, void* to, Operand to_as, u64 bytes) {
+    const u32 by_copy = from && to ? 0 : 16;
+    if (scope.rank() == 0) {
+        if (from) softcuda_operand(from, bytes, from_as | by_copy);
+        if (to) softcuda_operand(to, bytes, to_as | 8 | by_copy);
+    }
+    softcuda_moves_operands(1);
+}
+OXSHMEM_DEVICE void end() { softcuda_moves_operands(0); }
+OXSHMEM_DEVICE void completes(Completes by) { softcuda_completes(by); }
+
+#else
+
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope, const void*, Operand, void*, Operand, u64) {}
+OXSHMEM_DEVICE void end() {}
+OXSHMEM_DEVICE void completes(Completes) {}
+
+#endif
+
+}  // namespace race
+}  // namespace oxshmem
+
 // Requests to the host's progress thread, for PEs whose memory is not mapped for this GPU. One ring for a GPU; its
 // requests are begun in the order of their tickets.
 //
@@ -816,6 +897,12 @@ OXSHMEM_DEVICE u64 post(const Request& request) {
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
 OXSHMEM_DEVICE void await_done(u64 ticket) { spin::until_at_least(oxshmem_state.ring->done, ticket + 1); }
 
+// Waits until the sources of all requests may be changed.
+OXSHMEM_DEVICE void await_sources() {
+    const Ring* ring = oxshmem_state.ring;
+    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+}
+
 struct AnswerIs {
     const Answer* answer;
     u64 ticket;
@@ -849,44 +936,6 @@ OXSHMEM_DEVICE bool is_busy() {
 }  // namespace ring
 }  // namespace oxshmem
 
-// The threads that make a call together: one, a warp, or a block. All threads of the group make the call,
-// with the same arguments (G1).
-
-namespace oxshmem {
-
-OXSHMEM_DEVICE u32 thread_in_block() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-OXSHMEM_DEVICE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
-
-struct thread_scope {
-    OXSHMEM_DEVICE u32 rank() { return 0; }
-    OXSHMEM_DEVICE u32 size() { return 1; }
-    OXSHMEM_DEVICE void sync() {}
-};
-
-// A warp is 32 neighbours by thread number; the last of a block may have fewer.
-struct warp_scope {
-    OXSHMEM_DEVICE u32 rank() { return thread_in_block() % 32; }
-    OXSHMEM_DEVICE u32 size() {
-        const u32 left = threads_of_block() - thread_in_block() / 32 * 32;
-        return left < 32 ? left : 32;
-    }
-    OXSHMEM_DEVICE void sync() { __syncwarp(0xffffffffu >> (32 - size())); }
-};
-
-struct block_scope {
-    OXSHMEM_DEVICE u32 rank() { return thread_in_block(); }
-    OXSHMEM_DEVICE u32 size() { return threads_of_block(); }
-    OXSHMEM_DEVICE void sync() { __syncthreads(); }
-};
-
-OXSHMEM_DEVICE thread_scope thread() { return thread_scope(); }
-OXSHMEM_DEVICE warp_scope warp() { return warp_scope(); }
-OXSHMEM_DEVICE block_scope block() { return block_scope(); }
-
-}  // namespace oxshmem
-
 // Put and get, of one thread or a group (M15, M16, G1).
 //
 // A put to a mapped PE is stores: its source may be changed when it returns. Blocking and nonblocking forms
@@ -907,6 +956,12 @@ OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
     return (T*)(heap + ring::offset_of(symmetric));
 }
 
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    char* heap = heap_of(pe);
+    return heap ? in_heap(heap, (char*)symmetric) : nullptr;
+}
+
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
@@ -924,7 +979,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -933,6 +990,7 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
     char* heap = heap_of(pe);
     if (heap) {
         copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
@@ -943,6 +1001,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1082,6 +1141,7 @@ namespace oxshmem {
 // Puts, signals and atomics to each PE before it are seen there before those after it, nonblocking ones
 // included (M17, G3). Stores through `ptr` count.
 OXSHMEM_DEVICE void fence() {
+    race::completes(race::FENCE);
     words::fence_all();
     if (ring::is_busy()) ring::post_order(ring::OP_FENCE);
 }
@@ -1089,13 +1149,14 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
+    race::completes(race::QUIET);
     words::fence_all();
 }
 
 // Sources of everything before it may be changed.
 OXSHMEM_DEVICE void flush() {
-    const Ring* ring = oxshmem_state.ring;
-    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+    ring::await_sources();
+    race::completes(race::FLUSH);
 }
 
 }  // namespace oxshmem
@@ -1217,9 +1278,11 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::SIGNALLED, bytes);
     char* heap = heap_of(pe);
     if (heap) {
         copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
+        if (!is_blocking) race::end();
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
@@ -1236,6 +1299,7 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
                                                     (u64)source, bytes, value, ring::offset_of(signal)});
         if (is_blocking) ring::await_source(ticket);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1541,7 +1605,7 @@ OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
     // The sources may be changed from here on.
-    if (scope.rank() == 0) flush();
+    if (scope.rank() == 0) ring::await_sources();
 }
 
 // Waits until member `i` has told of call `epoch`, for this thread alone.
