@@ -120,9 +120,11 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::SIGNALLED, bytes);
     const i64 distance = distance_to(pe);
     if (is_mapped(distance)) {
         copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
+        if (!is_blocking) race::end();
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
@@ -139,6 +141,7 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
                                                     (u64)source, bytes, value, ring::offset_of(signal)});
         if (is_blocking) ring::await_source(ticket);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 

@@ -116,6 +116,12 @@ OXSHMEM_DEVICE u64 post(const Request& request) {
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
 OXSHMEM_DEVICE void await_done(u64 ticket) { spin::until_at_least(oxshmem_state.ring->done, ticket + 1); }
 
+// Waits until the sources of all requests may be changed.
+OXSHMEM_DEVICE void await_sources() {
+    const Ring* ring = oxshmem_state.ring;
+    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+}
+
 struct AnswerIs {
     const Answer* answer;
     u64 ticket;

@@ -6,6 +6,7 @@
 
 #include "check.cuh"
 #include "copy.cuh"
+#include "race.cuh"
 #include "ring.cuh"
 #include "scope.cuh"
 
@@ -25,6 +26,12 @@ OXSHMEM_DEVICE T* at(T* symmetric, i64 distance) {
     return (T*)((u64)symmetric + (u64)distance);
 }
 
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    const i64 distance = distance_to(pe);
+    return is_mapped(distance) ? at((char*)symmetric, distance) : nullptr;
+}
+
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
@@ -42,7 +49,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -51,6 +60,7 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
     const i64 distance = distance_to(pe);
     if (is_mapped(distance)) {
         copies::copy<copies::Relaxed>(scope, (char*)dest, at((const char*)source, distance), bytes);
@@ -61,6 +71,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 

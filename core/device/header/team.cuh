@@ -28,7 +28,7 @@ OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
     // The sources may be changed from here on.
-    if (group.rank() == 0) flush();
+    if (group.rank() == 0) ring::await_sources();
 }
 
 // Waits until member `i` has told of call `epoch`, for this thread alone.

@@ -834,6 +834,49 @@ struct Group {
 
 }  // namespace oxshmem
 
+// Calls to the race detector for nonblocking calls (M37), in code that is built for it: `oxshmem cuda cc --check`.
+
+#ifdef OXSHMEM_RACES
+extern "C" __device__ void softcuda_operand(const volatile void* at, size_t bytes, unsigned kind);
+extern "C" __device__ void softcuda_moves_operands(unsigned moves);
+extern "C" __device__ void softcuda_completes(unsigned by);
+#endif
+
+namespace oxshmem {
+namespace race {
+
+// In the order of `Completes` in ci/softcuda/src/race/pending.rs.
+enum Completes : u32 { FLUSH, FENCE, QUIET };
+// As `Operand` there.
+enum Operand : u32 { SOURCE = 1, DEST, SIGNALLED, FETCHED };
+
+#ifdef OXSHMEM_RACES
+
+// The bytes that a call reads and writes until a quiet; null for those that this GPU does not reach: the host moves all then.
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope scope, const void* from, Operand from_as, void* to, Operand to_as, u64 bytes) {
+    const u32 by_copy = from && to ? 0 : 16;
+    if (scope.rank() == 0) {
+        if (from) softcuda_operand(from, bytes, from_as | by_copy);
+        if (to) softcuda_operand(to, bytes, to_as | 8 | by_copy);
+    }
+    softcuda_moves_operands(1);
+}
+OXSHMEM_DEVICE void end() { softcuda_moves_operands(0); }
+OXSHMEM_DEVICE void completes(Completes by) { softcuda_completes(by); }
+
+#else
+
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope, const void*, Operand, void*, Operand, u64) {}
+OXSHMEM_DEVICE void end() {}
+OXSHMEM_DEVICE void completes(Completes) {}
+
+#endif
+
+}  // namespace race
+}  // namespace oxshmem
+
 // Lanes of a warp that run a place of the code together, as chance has it. They may do once what each would do alone.
 
 namespace oxshmem {
@@ -982,6 +1025,12 @@ OXSHMEM_DEVICE u64 post(const Request& request) {
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
 OXSHMEM_DEVICE void await_done(u64 ticket) { spin::until_at_least(oxshmem_state.ring->done, ticket + 1); }
 
+// Waits until the sources of all requests may be changed.
+OXSHMEM_DEVICE void await_sources() {
+    const Ring* ring = oxshmem_state.ring;
+    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+}
+
 struct AnswerIs {
     const Answer* answer;
     u64 ticket;
@@ -1037,6 +1086,12 @@ OXSHMEM_DEVICE T* at(T* symmetric, i64 distance) {
     return (T*)((u64)symmetric + (u64)distance);
 }
 
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    const i64 distance = distance_to(pe);
+    return is_mapped(distance) ? at((char*)symmetric, distance) : nullptr;
+}
+
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
@@ -1054,7 +1109,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -1063,6 +1120,7 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
     const i64 distance = distance_to(pe);
     if (is_mapped(distance)) {
         copies::copy<copies::Relaxed>(scope, (char*)dest, at((const char*)source, distance), bytes);
@@ -1073,6 +1131,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1213,6 +1272,7 @@ namespace oxshmem {
 // Puts, signals and atomics to each PE before it are seen there before those after it, nonblocking ones
 // included (M17, G3). Stores through `ptr` count.
 OXSHMEM_DEVICE void fence() {
+    race::completes(race::FENCE);
     words::fence_all();
     if (ring::is_busy()) ring::post_order(ring::OP_FENCE);
 }
@@ -1220,13 +1280,14 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
+    race::completes(race::QUIET);
     words::fence_all();
 }
 
 // Sources of everything before it may be changed.
 OXSHMEM_DEVICE void flush() {
-    const Ring* ring = oxshmem_state.ring;
-    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+    ring::await_sources();
+    race::completes(race::FLUSH);
 }
 
 }  // namespace oxshmem
@@ -1350,9 +1411,11 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::SIGNALLED, bytes);
     const i64 distance = distance_to(pe);
     if (is_mapped(distance)) {
         copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
+        if (!is_blocking) race::end();
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
@@ -1369,6 +1432,7 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
                                                     (u64)source, bytes, value, ring::offset_of(signal)});
         if (is_blocking) ring::await_source(ticket);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1673,7 +1737,7 @@ OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
     // The sources may be changed from here on.
-    if (group.rank() == 0) flush();
+    if (group.rank() == 0) ring::await_sources();
 }
 
 // Waits until member `i` has told of call `epoch`, for this thread alone.

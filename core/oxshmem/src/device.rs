@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
 use crate::stream::gpu_streams::{GpuStreams, InCall};
 use crate::stream::library_kernels::{LibraryKernels, Staging};
+use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
 
@@ -122,14 +123,17 @@ impl World {
         let mut open = self.allocate_device_library(call, streams)?;
         let ready = self.set_up_device_library(call, streams, &mut open);
         let all_ready = self.all_say(ready.is_ok());
-        let (inbox, kernels) = ready?;
-        if !all_ready? {
+        if matches!(all_ready, Ok(false)) {
+            self.free_device_library(open);
+            ready?;
             return Err(Error::Gpu {
                 call,
                 why: "another PE could not open its part of the device library; its error says why"
                     .into(),
             });
         }
+        let (inbox, kernels) = ready?;
+        all_ready?;
         streams.gpu.open_inbox(inbox);
         // The cell is empty: a library is opened once.
         let _ = streams.library.set(kernels);
@@ -138,7 +142,26 @@ impl World {
         Ok(open)
     }
 
-    /// All of its memory. Collective.
+    /// Gives the memory back of a library that no kernel knows of. All PEs do so, and none uses it any more.
+    fn free_device_library(&self, open: OpenLibrary) {
+        let OpenLibrary {
+            server,
+            layout,
+            chunks,
+            staging,
+            ..
+        } = open;
+        drop(server);
+        let chunks = chunks.into_inner();
+        let mut heap = self.heap(MemoryKind::Cuda);
+        let blocks = chunks.iter().map(|chunk| &chunk.block);
+        blocks
+            .chain([&layout.block])
+            .chain(&staging)
+            .for_each(|block| heap.free(block.offset()));
+    }
+
+    /// All of its memory. Collective: there is all of it on all PEs, or none.
     fn allocate_device_library(
         &self,
         call: &'static str,
@@ -151,26 +174,47 @@ impl World {
             self.allocate_own_on(MemoryKind::Cuda, call, DeviceLayout::bytes(pes, teams))?;
         let layout = DeviceLayout { block, pes, teams };
         let heap = self.worker.local_address(block.into()) as u64 - block.offset();
-        let staging = match &streams.collective {
-            Ok(()) => None,
-            Err(_) => {
-                Some(self.allocate_own_on(MemoryKind::Cuda, call, STAGING_LOCK + STAGING_BYTES)?)
-            }
-        };
-        let open = OpenLibrary {
+        let mut open = OpenLibrary {
             server: None,
             layout,
             chunks: RefCell::default(),
-            staging,
+            staging: None,
             heap,
             state: self.device_state(streams, layout, heap),
         };
         let [of_world, of_others] = SCRATCH_SLOT_BYTES;
-        let library = DeviceLibrary::of(self, streams, &open);
-        library.add_chunk(call, 1, of_world)?;
         let others = PERMANENT - 1 + TeamChunk::first_teams(pes, splits.len());
-        library.add_chunk(call, others, of_others)?;
-        Ok(open)
+        let library = DeviceLibrary::of(self, streams, &open);
+        let added = library
+            .add_chunk(call, 1, of_world)
+            .and_then(|()| library.add_chunk(call, others, of_others))
+            .and_then(|()| self.allocate_staging(call, streams));
+        match added {
+            Ok(staging) => {
+                open.staging = staging;
+                Ok(open)
+            }
+            // An allocation fails on all PEs alike (M13); after a loss the world is of no use any more.
+            Err(error) => {
+                if matches!(error, Error::OutOfMemory { .. }) {
+                    self.free_device_library(open);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The memory for what comes of PEs that are not mapped, on all PEs where one of them does not map another.
+    fn allocate_staging(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+    ) -> Result<Option<Sym<u8>>> {
+        let needs = streams.collective.is_err();
+        let bytes = STAGING_LOCK + STAGING_BYTES;
+        needs
+            .then(|| self.allocate_own_on(MemoryKind::Cuda, call, bytes))
+            .transpose()
     }
 
     /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox, and the
