@@ -33,12 +33,15 @@ namespace inbox {
 // Performs what is there and what no other thread has begun.
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
     u64 next = words::load_relaxed((const u64*)inbox->claimed);
-    while (next != words::load_acquire(inbox->posted)) {
+    // The counter of claims may be newer than what this thread sees of the other.
+    while ((i64)(words::load_relaxed(inbox->posted) - next) > 0) {
         const u64 seen = words::compare_swap(inbox->claimed, next, next + 1);
         if (seen != next) {
             next = seen;
             continue;
         }
+        // The errand is there. Whoever sees its word changed sees what the asking PE had ordered before.
+        words::fence_all();
         Errand* errand = &inbox->errands[next & inbox->mask];
         const u32 operation = words::load_relaxed(&errand->operation);
         const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);

@@ -19,7 +19,8 @@ OXSHMEM_DEVICE void fence() {
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
     race::completes(race::QUIET);
-    words::fence_all();
+    // No later load is performed before it.
+    words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.

@@ -110,6 +110,8 @@ OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
 // Orders what this thread did before, and what a barrier of its group had ordered before that, with
 // what it does later, for the whole system.
 OXSHMEM_DEVICE void fence_all() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+// The same, and all such fences have one order: of two threads that store, fence and load, one sees the other's store.
+OXSHMEM_DEVICE void fence_sequential() { asm volatile("fence.sc.sys;" ::: "memory"); }
 
 OXSHMEM_DEVICE u64 nanoseconds() {
     u64 now;
@@ -161,6 +163,7 @@ OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
 }
 
 OXSHMEM_DEVICE void fence_all() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+OXSHMEM_DEVICE void fence_sequential() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace words
 }  // namespace oxshmem
@@ -302,12 +305,15 @@ namespace inbox {
 // Performs what is there and what no other thread has begun.
 OXSHMEM_OUTLINE void serve(Inbox* inbox) {
     u64 next = words::load_relaxed((const u64*)inbox->claimed);
-    while (next != words::load_acquire(inbox->posted)) {
+    // The counter of claims may be newer than what this thread sees of the other.
+    while ((i64)(words::load_relaxed(inbox->posted) - next) > 0) {
         const u64 seen = words::compare_swap(inbox->claimed, next, next + 1);
         if (seen != next) {
             next = seen;
             continue;
         }
+        // The errand is there. Whoever sees its word changed sees what the asking PE had ordered before.
+        words::fence_all();
         Errand* errand = &inbox->errands[next & inbox->mask];
         const u32 operation = words::load_relaxed(&errand->operation);
         const u64 word = words::load_relaxed(&errand->word), operand = words::load_relaxed(&errand->operand);
@@ -1281,7 +1287,8 @@ OXSHMEM_DEVICE void fence() {
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
     race::completes(race::QUIET);
-    words::fence_all();
+    // No later load is performed before it.
+    words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.

@@ -104,6 +104,8 @@ OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
 // Orders what this thread did before, and what a barrier of its group had ordered before that, with
 // what it does later, for the whole system.
 OXSHMEM_DEVICE void fence_all() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+// The same, and all such fences have one order: of two threads that store, fence and load, one sees the other's store.
+OXSHMEM_DEVICE void fence_sequential() { asm volatile("fence.sc.sys;" ::: "memory"); }
 
 OXSHMEM_DEVICE u64 nanoseconds() {
     u64 now;
@@ -155,6 +157,7 @@ OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
 }
 
 OXSHMEM_DEVICE void fence_all() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+OXSHMEM_DEVICE void fence_sequential() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace words
 }  // namespace oxshmem
