@@ -2,16 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Memory of a device if `SOFTCUDA_MEMORY` is not set.
 const DEFAULT_MEMORY: u64 = 1 << 30;
 /// The driver version if `SOFTCUDA_DRIVER_VERSION` is not set: 12.8.
 const DEFAULT_VERSION: i32 = 12080;
 /// Devices at most: a typing error should not create a million.
-const MOST_DEVICES: usize = 64;
+pub(crate) const MOST_DEVICES: usize = 64;
 /// Multiprocessors of a device if `SOFTCUDA_MULTIPROCESSORS` is not set. Each holds 2048 threads, which
 /// a program may ask to be there all at once, and each of them then needs a stack.
 const DEFAULT_MULTIPROCESSORS: u64 = 4;
+/// Seconds in which all blocks that have begun only wait, and others have no room, if `SOFTCUDA_PATIENCE` is not set.
+const DEFAULT_PATIENCE: u64 = 60;
 /// Multiprocessors at most: with more, a full device has more stacks than Linux allows mappings.
 const MOST_MULTIPROCESSORS: u64 = 12;
 
@@ -52,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) version: i32,
     /// Streaming multiprocessors of each device.
     pub(crate) multiprocessors: i32,
+    /// The time in which blocks that have begun only wait, and others have no room, before their kernel fails; `None`: for ever.
+    pub(crate) patience: Option<Duration>,
     /// Seed of the order in which a kernel's threads run; `None`: by their numbers.
     pub(crate) seed: Option<u64>,
     /// Seed of the random delays; `None` for no delays.
@@ -119,6 +124,9 @@ impl Config {
             memory: number("SOFTCUDA_MEMORY", DEFAULT_MEMORY)?,
             version,
             multiprocessors: multiprocessors as i32,
+            patience: Some(number("SOFTCUDA_PATIENCE", DEFAULT_PATIENCE)?)
+                .filter(|seconds| *seconds > 0)
+                .map(Duration::from_secs),
             seed,
             jitter,
             visible: var("CUDA_VISIBLE_DEVICES"),
@@ -182,6 +190,7 @@ mod tests {
             [("SOFTCUDA_MEMORY", "-1")],
             [("SOFTCUDA_JITTER", "x")],
             [("SOFTCUDA_SEED", "x")],
+            [("SOFTCUDA_PATIENCE", "long")],
             [("SOFTCUDA_MULTIPROCESSORS", "0")],
         ] {
             let (name, value) = pairs[0];

@@ -63,32 +63,19 @@ pub(crate) unsafe extern "C" fn softcuda_use_kernels(library: *const u8, bytes: 
     KERNELS.get_or_init(|| library.to_vec());
 }
 
-/// Tells the race detector that this process's host calls a library by which others may hear of what it knows, with these arguments. The
-/// number of a meeting of all processes, from 1 on, or 0.
-///
-/// # Safety
-///
-/// Six words can be read there.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn softcuda_host_calls(arguments: *const [usize; 6], meeting: u64) {
-    // SAFETY: so many words can be read there (`# Safety`).
-    crate::race::host_calls(unsafe { *arguments }, meeting);
-}
-
-/// Tells it that the call is over. If `heard` is not 0, the host has heard of what others know: by a barrier, a wait for a word, and their kin.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn softcuda_host_returns(heard: std::ffi::c_int, meeting: u64) {
-    crate::race::host_returns(heard != 0, meeting);
-}
-
 thread_local! {
     /// Set while a host function runs on this thread: such a function must not call the driver.
     pub(crate) static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether this process was forked after `cuInit`.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
 /// The initialised driver, or the reason why a call must fail.
 pub(crate) fn driver() -> Outcome<&'static Driver> {
-    if FORKED.load(Ordering::Relaxed) {
+    if is_forked() {
         return Err(Code::NOT_INITIALIZED);
     }
     if IN_HOST_FUNCTION.get() {
@@ -170,7 +157,7 @@ driver_calls! {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        if FORKED.load(Ordering::Relaxed) {
+        if is_forked() {
             return Err(Code::NOT_INITIALIZED);
         }
         start()

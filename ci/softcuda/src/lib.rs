@@ -27,6 +27,7 @@ mod driver;
 mod event;
 mod fill;
 mod graph;
+mod host_calls;
 mod host_function;
 mod kernel;
 mod memop;

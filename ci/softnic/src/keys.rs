@@ -128,46 +128,47 @@ impl Keys {
         part: std::ops::Range<u64>,
         into: &mut Vec<u8>,
     ) -> Result<(), Denied> {
-        self.local(owner, buffers, part, 0, |addr, _, len| {
+        self.local(owner, buffers, part, 0, |range, _, len| {
             // SAFETY: inside a registration, whose memory stays as long as it is registered.
-            unsafe { bytes::gather(std::ptr::with_exposed_provenance(addr), len, into) };
+            unsafe { bytes::gather(std::ptr::with_exposed_provenance(range.addr), len, into) };
         })
     }
 
-    /// Writes part of a message to its local buffers.
+    /// Writes part of a message to its local buffers. Gives the pieces that are for GPU memory: they come late.
     pub(crate) fn scatter(
         &self,
         owner: Owner,
         buffers: &[ibv_sge],
         offset: u64,
         data: &[u8],
-    ) -> Result<(), Denied> {
+    ) -> Result<Vec<(Range, Vec<u8>)>, Denied> {
+        let mut late = Vec::new();
         let part = offset..offset + data.len() as u64;
         self.local(
             owner,
             buffers,
             part,
             flags::IBV_ACCESS_LOCAL_WRITE.0,
-            |addr, at, len| {
+            |range, at, len| {
+                let piece = &data[at..at + len];
+                if range.gpu {
+                    return late.push((range, piece.to_vec()));
+                }
                 // SAFETY: as for `gather`.
-                unsafe {
-                    bytes::place(
-                        std::ptr::with_exposed_provenance_mut(addr),
-                        &data[at..at + len],
-                    )
-                };
+                unsafe { bytes::place(std::ptr::with_exposed_provenance_mut(range.addr), piece) };
             },
-        )
+        )?;
+        Ok(late)
     }
 
-    /// Calls `with` with address, offset in the part and length, for each piece of a part of a message.
+    /// Calls `with` with memory, offset in the part and length, for each piece of a part of a message.
     fn local(
         &self,
         owner: Owner,
         buffers: &[ibv_sge],
         part: std::ops::Range<u64>,
         needed: u32,
-        mut with: impl FnMut(usize, usize, usize),
+        mut with: impl FnMut(Range, usize, usize),
     ) -> Result<(), Denied> {
         let mut start = 0;
         for buffer in buffers {
@@ -176,11 +177,7 @@ impl Keys {
             if from < to {
                 let addr = buffer.addr + (from - start);
                 let range = self.range(owner, buffer.lkey, addr, to - from, needed)?;
-                with(
-                    range.addr,
-                    (from - part.start) as usize,
-                    (to - from) as usize,
-                );
+                with(range, (from - part.start) as usize, (to - from) as usize);
             }
             start = end;
         }

@@ -350,11 +350,12 @@ impl World {
                 let buffers = &sending.request.buffers;
                 self.keys.scatter(pair.owner, buffers, segment.offset, data)
             }
-            _ => Ok(()),
+            _ => Ok(Vec::new()),
         };
-        if scattered.is_err() {
+        let late = scattered.unwrap_or_else(|_| {
             sending.failed = Some(status::IBV_WC_LOC_PROT_ERR);
-        }
+            Vec::new()
+        });
         segment.answered = true;
         sending.unanswered -= 1;
         sending.clock = sending.clock.max(packet.clock);
@@ -364,6 +365,7 @@ impl World {
         }
         (pair.ask.retries, pair.ask.pauses) = (pair.attr.retry_cnt, pair.attr.rnr_retry);
         pair.ask.deadline = None;
+        self.enter_bus_late(number, late);
         // First: its room is that of what follows.
         self.settle(number);
         self.advance(number);

@@ -375,6 +375,17 @@ impl World {
         self.send(packet);
     }
 
+    /// Puts on the bus what this device writes to GPU memory for its own requests, or a message.
+    pub(crate) fn enter_bus_late(&mut self, number: u32, pieces: Vec<(Range, Vec<u8>)>) {
+        for (range, data) in pieces {
+            let Some(pair) = self.pairs.get_mut(&number) else {
+                return;
+            };
+            let placement = placement(pair, range, data);
+            self.enter_bus(number, placement);
+        }
+    }
+
     /// Puts a write on the bus: it becomes visible at once, or late; by a strict key not before those before it.
     fn enter_bus(&mut self, number: u32, mut placement: Placement) {
         let now = self.now;
@@ -463,7 +474,7 @@ impl World {
         let placed = self
             .keys
             .scatter(pair.owner, &buffer.parts, position.offset, data);
-        if placed.is_err() {
+        let Ok(late) = placed else {
             self.fail_buffer(number, buffer.id, ibv_wc_status::IBV_WC_LOC_PROT_ERR);
             let Some(pair) = self.pairs.get(&number) else {
                 return false;
@@ -472,7 +483,8 @@ impl World {
             self.reply(number, sequence, clock, Body::Refused(Refusal::Operation));
             self.fail(number, Some(ibv_event_type::IBV_EVENT_QP_FATAL));
             return false;
-        }
+        };
+        self.enter_bus_late(number, late);
         if position.last {
             self.received(number, buffer, position, clock, false);
         }
@@ -611,18 +623,24 @@ fn modify(word: &AtomicU64, (compares, [first, second]): (bool, [u64; 2]), alone
     old
 }
 
+/// A write to memory.
+fn placement(pair: &mut Pair, range: Range, data: Vec<u8>) -> Placement {
+    pair.answer.placements += 1;
+    Placement {
+        id: pair.answer.placements,
+        due: None,
+        addr: range.addr,
+        data,
+        relaxed: range.relaxed,
+        gpu: range.gpu,
+    }
+}
+
 /// A write's packets, of which each ends where a multiple of the packet's size is reached.
 fn cut(pair: &mut Pair, range: Range, data: Vec<u8>, mtu: usize) -> Vec<Placement> {
     let mut placement = |at: usize, data: Vec<u8>| {
-        pair.answer.placements += 1;
-        Placement {
-            id: pair.answer.placements,
-            due: None,
-            addr: range.addr + at,
-            data,
-            relaxed: range.relaxed,
-            gpu: range.gpu,
-        }
+        let addr = range.addr + at;
+        placement(pair, Range { addr, ..range }, data)
     };
     if data.len() <= mtu {
         return if data.is_empty() {

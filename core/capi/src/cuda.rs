@@ -3,9 +3,8 @@
 //! An image announces itself before `main`, or when the library that has it is loaded. Its variable is found by the program's own
 //! CUDA runtime, which alone knows the variables of its images.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::{NonNull, null_mut};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
 
 use oxshmem::cuda::DevicePtr;
 use oxshmem::{Builder, DeviceLibrary, MemoryKind, World, bindings};
@@ -13,6 +12,7 @@ use oxshmem::{Builder, DeviceLibrary, MemoryKind, World, bindings};
 use crate::call::pe_index;
 use crate::failure::{CResult, Failure, report, status};
 use crate::handles::Team;
+use crate::images::{self, ImageUse};
 use crate::library;
 use crate::memory;
 use crate::objects;
@@ -22,90 +22,9 @@ const HEAP: usize = 1 << 30;
 /// The name of an image's variable.
 const STATE: &str = "oxshmem_state";
 
-/// `struct oxshmem_image` of `core/device/header/image.cuh`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Image {
-    /// The version of its header, and the bytes of its state.
-    abi: u32,
-    /// Makes a device the thread's own, and gives the address of the image's state there.
-    locate: Option<unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int>,
-    /// The words for an error of that.
-    error: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
-}
-
-/// An image of this process.
-#[derive(Debug)]
-struct Known {
-    image: NonNull<Image>,
-    /// The calls that use it now. It stays until there are none.
-    uses: usize,
-}
-
-// SAFETY: an image is read alone, by any thread, while it is registered.
-unsafe impl Send for Known {}
-
-/// The images of this process.
-static IMAGES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
-/// Told when a use ends.
-static UNUSED: Condvar = Condvar::new();
-
-fn images() -> MutexGuard<'static, Vec<Known>> {
-    IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Announces an image.
-///
-/// # Safety
-///
-/// It is null, or the structure stays as it is, and its functions callable, until [`oxshmem_unregister_image`] returns for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oxshmem_register_image(image: *const Image) {
-    let image = NonNull::new(image.cast_mut());
-    images().extend(image.map(|image| Known { image, uses: 0 }));
-}
-
-/// Withdraws an image, whose library is unloaded. Waits for calls that use it.
-#[unsafe(no_mangle)]
-pub extern "C" fn oxshmem_unregister_image(image: *const Image) {
-    let is_it = |known: &Known| known.image.as_ptr().cast_const() == image;
-    let mut known = images();
-    while known.iter().any(|known| is_it(known) && known.uses > 0) {
-        known = UNUSED.wait(known).unwrap_or_else(PoisonError::into_inner);
-    }
-    known.retain(|known| !is_it(known));
-}
-
-/// The use of an image, which keeps it registered.
-struct ImageUse(NonNull<Image>);
-
-impl ImageUse {
-    /// None if the image is not registered any more.
-    fn begin(image: NonNull<Image>) -> Option<ImageUse> {
-        images().iter_mut().find(|known| known.image == image)?.uses += 1;
-        Some(ImageUse(image))
-    }
-
-    fn image(&self) -> &Image {
-        // SAFETY: the image is registered, and unregister waits for this use, so it is mapped and stays as it is.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for ImageUse {
-    fn drop(&mut self) {
-        let mut images = images();
-        let own = images.iter_mut().find(|known| known.image == self.0);
-        if let Some(own) = own {
-            own.uses -= 1;
-        }
-        UNUSED.notify_all();
-    }
-}
-
 /// Gives a program whose kernels call oxshmem a GPU heap, if the environment says nothing of one.
 pub(crate) fn default_heap(builder: Builder) -> Builder {
-    match images().is_empty() {
+    match images::is_empty() {
         true => builder,
         false => bindings::default_gpu_limit(builder, HEAP),
     }
@@ -136,7 +55,7 @@ pub(crate) fn init(call: &'static str) -> c_int {
             let gpu = bindings::gpu_number(world).ok_or_else(|| no_heap(world))?;
             let device = bindings::device_library(world)?;
             // The list is not locked meanwhile: the runtime may load an image, which announces itself.
-            let known: Vec<NonNull<Image>> = images().iter().map(|known| known.image).collect();
+            let known = images::all();
             if known.is_empty() {
                 return Err(Failure::Gpu(
                     "no image of this process has announced itself: no source with kernels includes oxshmem.cuh, or the compiler is \

@@ -48,6 +48,8 @@ mod cuda;
 mod entries;
 mod failure;
 mod handles;
+#[cfg(feature = "cuda")]
+mod images;
 mod inline;
 mod library;
 mod locks;

@@ -1,7 +1,7 @@
 //! A team's state on one of its members: the members, the team's words in symmetric memory, and the epoch.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use oxshmem_engine::group::Group;
 
@@ -33,6 +33,17 @@ pub struct TeamState {
     /// The team's slot in the pool, if it can be destroyed.
     slot: Option<usize>,
     pub(crate) epochs: Mutex<EpochState>,
+    /// The team as kernels know it, once they do.
+    pub in_kernels: OnceLock<TeamInKernels>,
+}
+
+/// A team as this PE's kernels know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TeamInKernels {
+    /// Its number, the same on all members.
+    pub number: i32,
+    /// The GPU address of a table of the members' heaps, each as it is mapped for this PE's GPU.
+    pub heaps: u64,
 }
 
 /// A team's progress on this PE.
@@ -86,6 +97,7 @@ impl TeamState {
             hosts: None,
             slot: None,
             epochs: Mutex::new(state),
+            in_kernels: OnceLock::new(),
         })
     }
 

@@ -19,20 +19,20 @@ OXSHMEM_DEVICE ring::Request request(u32 operation, const T* at, int pe, T value
 template <class T>
 OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, source, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
-    const T* at = rma::in_heap(heap, source);
+    const i64 distance = rma::distance_to(pe);
+    const T* at = rma::at(source, distance);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = heap ? words::load_relaxed(words::word_of(at))
-                        : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
+    const Word old = rma::is_mapped(distance) ? words::load_relaxed(words::word_of(at))
+                                              : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
     return words::from_word<T>(old);
 }
 
 template <class T>
 OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;
-    char* heap = rma::heap_of(pe);
-    T* at = rma::in_heap(heap, dest);
-    if (heap)
+    const i64 distance = rma::distance_to(pe);
+    T* at = rma::at(dest, distance);
+    if (rma::is_mapped(distance))
         words::store_relaxed(words::word_of(at), words::to_word<T>(value));
     else
         ring::post(atomics::request<T>(ring::OP_SET, dest, pe, value, T()));
@@ -41,10 +41,11 @@ OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int
 template <class T>
 OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type compare, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
-    T* at = rma::in_heap(heap, dest);
+    const i64 distance = rma::distance_to(pe);
+    T* at = rma::at(dest, distance);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = heap ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
+    const Word old = rma::is_mapped(distance)
+                        ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_COMPARE_SWAP, dest, pe, value, compare));
     return words::from_word<T>(old);
 }
@@ -53,10 +54,11 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE T name(T* dest, typename words::Same<T>::Type value, int pe) {                       \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
-        char* heap = rma::heap_of(pe);                                                                 \
-        T* at = rma::in_heap(heap, dest);                                                              \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        T* at = rma::at(dest, distance);                                                               \
         typedef typename words::Word<sizeof(T)>::Type Word;                                            \
-        const Word old = heap ? words::function(words::word_of(at), words::to_word<T>(value))               \
+        const Word old = rma::is_mapped(distance)                                                      \
+                            ? words::function(words::word_of(at), words::to_word<T>(value))            \
                             : (Word)ring::fetch(atomics::request<T>(ring::operation, dest, pe, value, T())); \
         return words::from_word<T>(old);                                                               \
     }
@@ -64,9 +66,9 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE void name(T* dest, typename words::Same<T>::Type value, int pe) {                    \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
-        char* heap = rma::heap_of(pe);                                                                 \
-        T* at = rma::in_heap(heap, dest);                                                              \
-        if (heap)                                                                                      \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        T* at = rma::at(dest, distance);                                                               \
+        if (rma::is_mapped(distance))                                                                  \
             words::function(words::word_of(at), words::to_word<T>(value));                                \
         else                                                                                           \
             ring::post(atomics::request<T>(ring::operation, dest, pe, value, T()));                       \
@@ -99,9 +101,9 @@ OXSHMEM_DEVICE T atomic_fetch_inc(T* dest, int pe) {
 template <class Signal>
 OXSHMEM_DEVICE void signal(Signal* signal, u64 value, SignalOperation operation, int pe) {
     if (!check::target(check::CALL_SIGNAL, pe, signal, 8, 8)) return;
-    char* heap = rma::heap_of(pe);
-    u64* at = words::signal_word(rma::in_heap(heap, signal));
-    if (!heap)
+    const i64 distance = rma::distance_to(pe);
+    u64* at = words::signal_word(rma::at(signal, distance));
+    if (!rma::is_mapped(distance))
         ring::post(ring::Request{ring::OP_SIGNAL, operation, (u32)pe, 0, 0, 0, value, ring::offset_of(signal)});
     else if (operation == SIGNAL_ADD)
         words::add(at, value);
@@ -118,17 +120,19 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::SIGNALLED, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
+        if (!is_blocking) race::end();
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
-            u64* at = in_heap(heap, signal);
+            u64* word = at(signal, distance);
             if (operation == SIGNAL_ADD)
-                words::add_release(at, value);
+                words::add_release(word, value);
             else
-                words::store_release(at, value);
+                words::store_release(word, value);
         }
         return;
     }
@@ -137,6 +141,7 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
                                                     (u64)source, bytes, value, ring::offset_of(signal)});
         if (is_blocking) ring::await_source(ticket);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 

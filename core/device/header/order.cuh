@@ -10,6 +10,7 @@ namespace oxshmem {
 // Puts, signals and atomics to each PE before it are seen there before those after it, nonblocking ones
 // included (M17, G3). Stores through `ptr` count.
 OXSHMEM_DEVICE void fence() {
+    race::completes(race::FENCE);
     words::fence_all();
     if (ring::is_busy()) ring::post_order(ring::OP_FENCE);
 }
@@ -17,14 +18,15 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
+    race::completes(race::QUIET);
     // No later load is performed before it.
     words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.
 OXSHMEM_DEVICE void flush() {
-    const Ring* ring = oxshmem_state.ring;
-    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+    ring::await_sources();
+    race::completes(race::FLUSH);
 }
 
 }  // namespace oxshmem

@@ -6,6 +6,7 @@
 
 #include "check.cuh"
 #include "copy.cuh"
+#include "race.cuh"
 #include "ring.cuh"
 #include "scope.cuh"
 
@@ -16,20 +17,27 @@ OXSHMEM_DEVICE int n_pes() { return (int)oxshmem_state.n; }
 
 namespace rma {
 
-// PE `pe`'s heap as it is mapped for this GPU, or null.
-OXSHMEM_DEVICE char* heap_of(int pe) { return oxshmem_state.peers[pe]; }
-// The copy of a symmetric object in a heap.
+// The distance from this PE's copies of symmetric objects to PE `pe`'s, where these are mapped for this GPU.
+OXSHMEM_DEVICE i64 distance_to(int pe) { return oxshmem_state.distances[pe]; }
+// Heaps lie at multiples of a page: the lower half tells.
+OXSHMEM_DEVICE bool is_mapped(i64 distance) { return __builtin_expect((u32)distance != UNMAPPED, true); }
 template <class T>
-OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
-    return (T*)(heap + ring::offset_of(symmetric));
+OXSHMEM_DEVICE T* at(T* symmetric, i64 distance) {
+    return (T*)((u64)symmetric + (u64)distance);
+}
+
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    const i64 distance = distance_to(pe);
+    return is_mapped(distance) ? at((char*)symmetric, distance) : nullptr;
 }
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
         return 0;
     }
     if (scope.rank() != 0 || bytes == 0) return 0;
@@ -41,7 +49,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -50,9 +60,10 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Relaxed>(scope, (char*)dest, at((const char*)source, distance), bytes);
     } else if (scope.rank() == 0 && bytes > 0) {
         const ring::Request request = {ring::OP_GET, is_blocking, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0};
         if (is_blocking)
@@ -60,6 +71,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -123,9 +135,9 @@ OXSHMEM_DEVICE void getmem_nbi(Scope scope, void* dest, const void* source, size
 template <class T>
 OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_P, pe, dest, sizeof(T), sizeof(T))) return;
-    char* heap = rma::heap_of(pe);
-    if (heap)
-        words::store_relaxed(words::word_of(rma::in_heap(heap, dest)), words::to_word<T>(value));
+    const i64 distance = rma::distance_to(pe);
+    if (rma::is_mapped(distance))
+        words::store_relaxed(words::word_of(rma::at(dest, distance)), words::to_word<T>(value));
     else
         ring::post(ring::Request{ring::OP_PUT_VALUE, sizeof(T), (u32)pe, ring::offset_of(dest), 0, sizeof(T),
                                  words::to_word<T>(value), 0});
@@ -135,10 +147,11 @@ OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
 template <class T>
 OXSHMEM_DEVICE T g(const T* source, int pe) {
     if (!check::target(check::CALL_G, pe, source, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
+    const i64 distance = rma::distance_to(pe);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word word = heap ? words::load_relaxed(words::word_of(rma::in_heap(heap, source)))
-                           : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
+    const Word word = rma::is_mapped(distance)
+                          ? words::load_relaxed(words::word_of(rma::at(source, distance)))
+                          : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
                                                              ring::offset_of(source), 0, sizeof(T), 0, 0});
     return words::from_word<T>(word);
 }
@@ -184,8 +197,8 @@ OXSHMEM_DEVICE void iget(T* dest, const T* source, i64 dest_stride, i64 source_s
 template <class T>
 OXSHMEM_DEVICE T* ptr(const T* symmetric, int pe) {
     if ((u32)pe >= oxshmem_state.n) return nullptr;
-    char* heap = rma::heap_of(pe);
-    return heap ? rma::in_heap(heap, (T*)symmetric) : nullptr;
+    const i64 distance = rma::distance_to(pe);
+    return rma::is_mapped(distance) ? rma::at((T*)symmetric, distance) : nullptr;
 }
 
 }  // namespace oxshmem

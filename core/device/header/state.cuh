@@ -9,7 +9,7 @@
 namespace oxshmem {
 
 // The layout of everything here that the host shares. It changes with every change of one.
-enum : u32 { ABI = 2 };
+enum : u32 { ABI = 3 };
 
 // A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
 // ticket plus one, and is stored after the others.
@@ -75,7 +75,7 @@ struct State {
     u32 flags;
     char* heap;           // this PE's GPU heap
     u64 heap_bytes;
-    char* const* peers;   // each PE's heap as mapped here, or null
+    const i64* distances; // from this PE's heap to each PE's as mapped here, in bytes; or UNMAPPED
     Team* const* teams;
     Shared* shared;
     Ring* ring;           // null if every PE is mapped
@@ -86,6 +86,9 @@ struct State {
     u64 reserved[2];
 };
 static_assert(sizeof(State) <= 128, "the state is small");
+
+// The distance to a heap that is not mapped here. No heap lies at an odd one.
+enum : u32 { UNMAPPED = 1 };
 
 // Bits of State::flags.
 enum : u32 {

@@ -13,23 +13,22 @@ OXSHMEM_DEVICE Team* find(team_t team) { return oxshmem_state.teams[team]; }
 OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->members[member]; }
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
-template <class Scope>
-OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
+OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
     // The first thread alone has queued requests in this call.
-    if (scope.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
-    scope.sync();
-    for (u32 i = scope.rank(); i < team->n; i += scope.size()) {
+    if (group.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
+    group.sync();
+    for (u32 i = group.rank(); i < team->n; i += group.size()) {
         if (i == team->me) continue;
         const int pe = pe_of(team, i);
         u64* word = team->words + team->me;
-        char* heap = rma::heap_of(pe);
-        if (heap)
-            words::store_release(rma::in_heap(heap, word), epoch);
+        const i64 distance = rma::distance_to(pe);
+        if (rma::is_mapped(distance))
+            words::store_release(rma::at(word, distance), epoch);
         else
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
     // The sources may be changed from here on.
-    if (scope.rank() == 0) flush();
+    if (group.rank() == 0) ring::await_sources();
 }
 
 // Waits until member `i` has told of call `epoch`, for this thread alone.
@@ -38,40 +37,46 @@ OXSHMEM_DEVICE void hear(const Team* team, u32 i, u64 epoch) {
 }
 
 // Waits for all members, for the whole group.
-template <class Scope>
-OXSHMEM_OUTLINE void hear_all(Scope scope, const Team* team, u64 epoch) {
-    for (u32 i = scope.rank(); i < team->n; i += scope.size()) hear(team, i, epoch);
-    scope.sync();
+OXSHMEM_OUTLINE void hear_all(Group group, const Team* team, u64 epoch) {
+    for (u32 i = group.rank(); i < team->n; i += group.size()) hear(team, i, epoch);
+    group.sync();
     if (!(oxshmem_state.flags & FLUSH_AFTER_WAIT)) return;
-    if (scope.rank() == 0) waits::acquire();
-    scope.sync();
+    if (group.rank() == 0) waits::acquire();
+    group.sync();
 }
 
-// One collective call: its number, which all members give it alike.
-template <class Scope>
-struct InCall {
-    Scope scope;
+// One collective call of a group, or a round of one: its number, which all members give it alike.
+struct Call {
+    Group group;
     Team* team;
     u64 epoch;
 
     // The number is read by all threads before one of them changes it.
-    OXSHMEM_MEMBER InCall(Scope scope, Team* team) : scope(scope), team(team) {
-        epoch = words::load_relaxed((const u64*)&team->epoch) + 1;
-        scope.sync();
+    OXSHMEM_DEVICE Call begin(Group group, Team* team) {
+        const u64 epoch = words::load_relaxed((const u64*)&team->epoch) + 1;
+        group.sync();
+        return Call{group, team, epoch};
     }
-    // A further round of the same call.
-    OXSHMEM_MEMBER void next() { ++epoch; }
-    OXSHMEM_MEMBER void tell() { teams::tell(scope, team, epoch); }
-    OXSHMEM_MEMBER void hear_all() { teams::hear_all(scope, team, epoch); }
+    OXSHMEM_MEMBER void tell() const { teams::tell(group, team, epoch); }
+    OXSHMEM_MEMBER void hear_all() const { teams::hear_all(group, team, epoch); }
     // The end, for a call in which every member has heard of all, or not.
-    OXSHMEM_MEMBER void end(bool has_met) {
-        if (scope.rank() == 0) {
+    OXSHMEM_MEMBER void end(bool has_met) const {
+        if (group.rank() == 0) {
             words::store_relaxed(&team->epoch, epoch);
             if (has_met) words::store_relaxed(&team->met, epoch);
         }
-        scope.sync();
+        group.sync();
     }
 };
+
+OXSHMEM_OUTLINE int sync(Group group, team_t team) {
+    if (!check::team(check::CALL_BARRIER, team)) return -1;
+    const Call call = Call::begin(group, find(team));
+    call.tell();
+    call.hear_all();
+    call.end(true);
+    return 0;
+}
 
 }  // namespace teams
 
@@ -94,13 +99,8 @@ OXSHMEM_DEVICE int team_translate_pe(team_t source, int pe, team_t dest) {
 
 // Waits until all members have called it. It completes nothing (M24).
 template <class Scope>
-OXSHMEM_OUTLINE int sync(Scope scope, team_t team) {
-    if (!check::team(check::CALL_BARRIER, team)) return -1;
-    teams::InCall<Scope> call(scope, teams::find(team));
-    call.tell();
-    call.hear_all();
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int sync(Scope scope, team_t team) {
+    return teams::sync(Group::of(scope), team);
 }
 OXSHMEM_DEVICE int sync(team_t team) { return sync(thread(), team); }
 

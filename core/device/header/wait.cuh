@@ -26,11 +26,11 @@ struct Holds {
     const T* word;
     Compare compare;
     T value;
-    T* seen;
+    T seen;
 
-    OXSHMEM_MEMBER bool operator()() const {
-        *seen = load(word);
-        return holds(*seen, compare, value);
+    OXSHMEM_MEMBER bool operator()() {
+        seen = load(word);
+        return holds(seen, compare, value);
     }
 };
 
@@ -78,53 +78,53 @@ struct Set {
 
 template <class T>
 struct All {
-    const Set<T>* set;
-    size_t* from;
-    OXSHMEM_MEMBER bool operator()() const { return set->all(from); }
+    const Set<T>& set;
+    size_t from;
+    OXSHMEM_MEMBER bool operator()() { return set.all(&from); }
 };
 template <class T>
 struct Any {
-    const Set<T>* set;
+    const Set<T>& set;
     size_t start;
-    size_t* found;
-    OXSHMEM_MEMBER bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
+    size_t found;
+    OXSHMEM_MEMBER bool operator()() { return (found = set.any(start)) != (size_t)-1; }
 };
 template <class T>
 struct Some {
-    const Set<T>* set;
+    const Set<T>& set;
     size_t* indices;
-    size_t* found;
-    OXSHMEM_MEMBER bool operator()() const { return (*found = set->some(indices)) != 0; }
+    size_t found;
+    OXSHMEM_MEMBER bool operator()() { return (found = set.some(indices)) != 0; }
 };
 
 // Another start for each call, so that no word is passed over for ever.
 OXSHMEM_DEVICE size_t next_start(size_t n) { return n ? words::fetch_add(&oxshmem_state.shared->turn, 1u) % n : 0; }
 
 template <class T>
-OXSHMEM_DEVICE void wait_all(const Set<T>& set) {
-    size_t from = 0;
+OXSHMEM_OUTLINE void wait_all(Set<T> set) {
     if (!set.check(check::CALL_WAIT) || set.is_empty()) return;
-    spin::until(All<T>{&set, &from});
+    All<T> condition = {set, 0};
+    spin::until(condition);
     acquire();
 }
 template <class T>
-OXSHMEM_DEVICE size_t wait_any(const Set<T>& set) {
-    size_t found = (size_t)-1;
-    if (!set.check(check::CALL_WAIT) || set.is_empty()) return found;
-    spin::until(Any<T>{&set, next_start(set.n), &found});
+OXSHMEM_OUTLINE size_t wait_any(Set<T> set) {
+    if (!set.check(check::CALL_WAIT) || set.is_empty()) return (size_t)-1;
+    Any<T> condition = {set, next_start(set.n), (size_t)-1};
+    spin::until(condition);
     acquire();
-    return found;
+    return condition.found;
 }
 template <class T>
-OXSHMEM_DEVICE size_t wait_some(const Set<T>& set, size_t* indices) {
-    size_t found = 0;
+OXSHMEM_OUTLINE size_t wait_some(Set<T> set, size_t* indices) {
     if (!set.check(check::CALL_WAIT) || set.is_empty()) return 0;
-    spin::until(Some<T>{&set, indices, &found});
+    Some<T> condition = {set, indices, 0};
+    spin::until(condition);
     acquire();
-    return found;
+    return condition.found;
 }
 template <class T>
-OXSHMEM_DEVICE int test_all(const Set<T>& set) {
+OXSHMEM_OUTLINE int test_all(Set<T> set) {
     size_t from = 0;
     if (!set.check(check::CALL_TEST)) return 0;
     if (set.is_empty()) return 1;
@@ -133,14 +133,14 @@ OXSHMEM_DEVICE int test_all(const Set<T>& set) {
     return 1;
 }
 template <class T>
-OXSHMEM_DEVICE size_t test_any(const Set<T>& set) {
+OXSHMEM_OUTLINE size_t test_any(Set<T> set) {
     if (!set.check(check::CALL_TEST) || set.is_empty()) return (size_t)-1;
     const size_t found = set.any(next_start(set.n));
     if (found != (size_t)-1) acquire();
     return found;
 }
 template <class T>
-OXSHMEM_DEVICE size_t test_some(const Set<T>& set, size_t* indices) {
+OXSHMEM_OUTLINE size_t test_some(Set<T> set, size_t* indices) {
     if (!set.check(check::CALL_TEST)) return 0;
     const size_t found = set.some(indices);
     if (found != 0) acquire();
@@ -149,12 +149,12 @@ OXSHMEM_DEVICE size_t test_some(const Set<T>& set, size_t* indices) {
 
 // The value at which a wait ended.
 template <class T>
-OXSHMEM_DEVICE T wait(const T* word, Compare compare, T value) {
-    T seen = T();
-    if (!check::range(check::CALL_WAIT, my_pe(), word, sizeof(T), sizeof(T))) return seen;
-    spin::until(Holds<T>{word, compare, value, &seen});
+OXSHMEM_OUTLINE T wait(const T* word, Compare compare, T value) {
+    Holds<T> condition = {word, compare, value, T()};
+    if (!check::range(check::CALL_WAIT, my_pe(), word, sizeof(T), sizeof(T))) return condition.seen;
+    spin::until(condition);
     acquire();
-    return seen;
+    return condition.seen;
 }
 
 }  // namespace waits

@@ -103,6 +103,9 @@ OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
     asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];" : "=l"(pair.x), "=l"(pair.y) : "l"(words) : "memory");
     return pair;
 }
+OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(first), "l"(second) : "memory");
+}
 
 // Orders what this thread did before, and what a barrier of its group had ordered before that, with
 // what it does later, for the whole system.
@@ -153,6 +156,10 @@ OXSHMEM_ATOMICS(u64)
 
 OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
     return ulonglong2{load_relaxed(words), load_relaxed(words + 1)};
+}
+OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
+    store_relaxed(words, first);
+    store_relaxed(words + 1, second);
 }
 
 OXSHMEM_DEVICE void fence_all() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
@@ -330,7 +337,7 @@ OXSHMEM_OUTLINE void serve(Inbox* inbox) {
 namespace oxshmem {
 
 // The layout of everything here that the host shares. It changes with every change of one.
-enum : u32 { ABI = 2 };
+enum : u32 { ABI = 3 };
 
 // A request to the host, for a PE whose memory is not mapped here: 64 bytes. The last word is the
 // ticket plus one, and is stored after the others.
@@ -396,7 +403,7 @@ struct State {
     u32 flags;
     char* heap;           // this PE's GPU heap
     u64 heap_bytes;
-    char* const* peers;   // each PE's heap as mapped here, or null
+    const i64* distances; // from this PE's heap to each PE's as mapped here, in bytes; or UNMAPPED
     Team* const* teams;
     Shared* shared;
     Ring* ring;           // null if every PE is mapped
@@ -407,6 +414,9 @@ struct State {
     u64 reserved[2];
 };
 static_assert(sizeof(State) <= 128, "the state is small");
+
+// The distance to a heap that is not mapped here. No heap lies at an odd one.
+enum : u32 { UNMAPPED = 1 };
 
 // Bits of State::flags.
 enum : u32 {
@@ -453,22 +463,35 @@ namespace spin {
 // Ends all waits of this GPU, unless something has ended them already.
 OXSHMEM_DEVICE void stop_all(u32 reason) { words::compare_swap(oxshmem_state.stop, 0u, reason); }
 
-// Looks for `condition()` until it is true. False if the wait was ended before. The stop word lies in
-// host memory, a long way off, and is looked at in one round of 16.
-template <class Condition>
-OXSHMEM_OUTLINE bool until(Condition condition) {
+// The end of a wait before its time.
+enum End : u32 {
+    NOT_YET,
+    STOPPED,
+    TOO_LATE,
+};
+
+// Looks whether a wait that began at `start` has to end. The stop word lies in host memory, a long way off.
+OXSHMEM_OUTLINE End look_for_end(u64 start) {
+    // The awaited value may come by an atomic that this GPU has to perform itself.
+    if (oxshmem_state.inbox) inbox::serve(oxshmem_state.inbox);
+    if (words::load_relaxed(oxshmem_state.stop) != 0) return STOPPED;
     const u64 patience = oxshmem_state.deadline;
-    const u64 start = patience ? words::nanoseconds() : 0;
+    return patience && words::nanoseconds() - start > patience ? TOO_LATE : NOT_YET;
+}
+
+// Looks for `condition()` until it is true. False if the wait was ended before.
+template <class Condition>
+OXSHMEM_DEVICE bool until(Condition& condition) {
+    if (condition()) return true;
+    const u64 start = oxshmem_state.deadline ? words::nanoseconds() : 0;
     u32 pause = 32;
     for (u32 round = 1; !condition(); ++round) {
         if (round % 16 == 0) {
-            // The awaited value may come by an atomic that this GPU has to perform itself.
-            if (oxshmem_state.inbox) inbox::serve(oxshmem_state.inbox);
-            // The awaited value may have come before the host gave up.
-            if (words::load_relaxed(oxshmem_state.stop) != 0) return condition();
-            if (patience && words::nanoseconds() - start > patience) {
+            const End end = look_for_end(start);
+            if (end != NOT_YET) {
+                // The awaited value may have come before the host gave up.
                 if (condition()) return true;
-                stop_all(STOP_DEADLINE);
+                if (end == TOO_LATE) stop_all(STOP_DEADLINE);
                 return false;
             }
         }
@@ -490,7 +513,10 @@ struct AtLeast {
     }
 };
 
-OXSHMEM_DEVICE bool until_at_least(const u64* word, u64 value) { return until(AtLeast{word, value}); }
+OXSHMEM_OUTLINE bool until_at_least(const u64* word, u64 value) {
+    AtLeast condition = {word, value};
+    return until(condition);
+}
 
 }  // namespace spin
 }  // namespace oxshmem
@@ -631,19 +657,24 @@ struct Relaxed {
     OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
 };
 
+// Bytes from any address as a word.
+template <class Loads>
+OXSHMEM_DEVICE u64 gather(const char* from, u32 bytes) {
+    u64 word = 0;
+#pragma unroll 1
+    for (u32 i = 0; i < bytes; ++i) word |= (u64)Loads::load((const u8*)from + i) << (8 * i);
+    return word;
+}
+
 template <class Loads, class Word>
 OXSHMEM_DEVICE void copy_word(char* to, const char* from) {
-    Word word = 0;
-    if ((u64)from % sizeof(Word) == 0)
-        word = Loads::load((const Word*)from);
-    else
-        for (u32 i = 0; i < sizeof(Word); ++i) word |= (Word)((Word)Loads::load((const u8*)from + i) << (8 * i));
-    *(volatile Word*)to = word;
+    const bool is_whole = (u64)from % sizeof(Word) == 0;
+    *(volatile Word*)to = is_whole ? Loads::load((const Word*)from) : (Word)gather<Loads>(from, sizeof(Word));
 }
 
 // Fewer than 16 bytes up to an alignment, or the rest behind one, by one thread.
 template <class Loads>
-OXSHMEM_DEVICE void copy_few(char* to, const char* from, u64 bytes) {
+OXSHMEM_OUTLINE void copy_few(char* to, const char* from, u64 bytes) {
     while (bytes > 0) {
         u32 step;
         if (bytes >= 8 && (u64)to % 8 == 0) {
@@ -730,13 +761,160 @@ OXSHMEM_OUTLINE void copy_any(char* to, const char* from, u64 bytes, u64 thread,
 template <class Loads, class Scope>
 OXSHMEM_DEVICE void copy(Scope scope, char* to, const char* from, u64 bytes) {
     if (bytes == 8 && ((u64)to | (u64)from) % 8 == 0) {
-        if (scope.rank() == 0) copy_word<Loads, u64>(to, from);
+        if (scope.rank() == 0) *(volatile u64*)to = Loads::load((const u64*)from);
     } else {
         copy_any<Loads>(to, from, bytes, scope.rank(), scope.size());
     }
 }
 
 }  // namespace copies
+}  // namespace oxshmem
+
+// The threads that make a call together: one, a warp, or a block. All threads of the group make the call,
+// with the same arguments (G1).
+
+namespace oxshmem {
+
+OXSHMEM_DEVICE u32 thread_in_block() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+OXSHMEM_DEVICE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
+
+enum ScopeKind : u32 {
+    SCOPE_THREAD,
+    SCOPE_WARP,
+    SCOPE_BLOCK,
+};
+
+struct thread_scope {
+    static constexpr ScopeKind KIND = SCOPE_THREAD;
+    OXSHMEM_DEVICE u32 rank() { return 0; }
+    OXSHMEM_DEVICE u32 size() { return 1; }
+    OXSHMEM_DEVICE void sync() {}
+};
+
+// The lanes of a warp of so many.
+OXSHMEM_DEVICE void sync_warp(u32 lanes) { __syncwarp(0xffffffffu >> (32 - lanes)); }
+
+// A warp is 32 neighbours by thread number; the last of a block may have fewer.
+struct warp_scope {
+    static constexpr ScopeKind KIND = SCOPE_WARP;
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block() % 32; }
+    OXSHMEM_DEVICE u32 size() {
+        const u32 left = threads_of_block() - thread_in_block() / 32 * 32;
+        return left < 32 ? left : 32;
+    }
+    OXSHMEM_DEVICE void sync() { sync_warp(size()); }
+};
+
+struct block_scope {
+    static constexpr ScopeKind KIND = SCOPE_BLOCK;
+    OXSHMEM_DEVICE u32 rank() { return thread_in_block(); }
+    OXSHMEM_DEVICE u32 size() { return threads_of_block(); }
+    OXSHMEM_DEVICE void sync() { __syncthreads(); }
+};
+
+OXSHMEM_DEVICE thread_scope thread() { return thread_scope(); }
+OXSHMEM_DEVICE warp_scope warp() { return warp_scope(); }
+OXSHMEM_DEVICE block_scope block() { return block_scope(); }
+
+// A group of any scope, for code of which there is one copy for all scopes.
+struct Group {
+    ScopeKind kind;
+    u32 number;    // of this thread
+    u32 threads;
+
+    template <class Scope>
+    OXSHMEM_DEVICE Group of(Scope scope) {
+        return Group{Scope::KIND, scope.rank(), scope.size()};
+    }
+    OXSHMEM_MEMBER u32 rank() const { return number; }
+    OXSHMEM_MEMBER u32 size() const { return threads; }
+    OXSHMEM_MEMBER void sync() const {
+        if (kind == SCOPE_BLOCK)
+            __syncthreads();
+        else if (kind == SCOPE_WARP)
+            sync_warp(threads);
+    }
+};
+
+}  // namespace oxshmem
+
+// Calls to the race detector for nonblocking calls (M37), in code that is built for it: `oxshmem cuda cc --check`.
+
+#ifdef OXSHMEM_RACES
+extern "C" __device__ void softcuda_operand(const volatile void* at, size_t bytes, unsigned kind);
+extern "C" __device__ void softcuda_moves_operands(unsigned moves);
+extern "C" __device__ void softcuda_completes(unsigned by);
+#endif
+
+namespace oxshmem {
+namespace race {
+
+// In the order of `Completes` in ci/softcuda/src/race/pending.rs.
+enum Completes : u32 { FLUSH, FENCE, QUIET };
+// As `Operand` there.
+enum Operand : u32 { SOURCE = 1, DEST, SIGNALLED, FETCHED };
+
+#ifdef OXSHMEM_RACES
+
+// The bytes that a call reads and writes until a quiet; null for those that this GPU does not reach: the host moves all then.
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope scope, const void* from, Operand from_as, void* to, Operand to_as, u64 bytes) {
+    const u32 by_copy = from && to ? 0 : 16;
+    if (scope.rank() == 0) {
+        if (from) softcuda_operand(from, bytes, from_as | by_copy);
+        if (to) softcuda_operand(to, bytes, to_as | 8 | by_copy);
+    }
+    softcuda_moves_operands(1);
+}
+OXSHMEM_DEVICE void end() { softcuda_moves_operands(0); }
+OXSHMEM_DEVICE void completes(Completes by) { softcuda_completes(by); }
+
+#else
+
+template <class Scope>
+OXSHMEM_DEVICE void begin(Scope, const void*, Operand, void*, Operand, u64) {}
+OXSHMEM_DEVICE void end() {}
+OXSHMEM_DEVICE void completes(Completes) {}
+
+#endif
+
+}  // namespace race
+}  // namespace oxshmem
+
+// Lanes of a warp that run a place of the code together, as chance has it. They may do once what each would do alone.
+
+namespace oxshmem {
+
+// The lanes that came to `Lanes::now()` at once. All of them come to each call of their group: no branch may lead one of them past it.
+struct Lanes {
+    u32 mask;
+    u32 rank;   // lanes of the group before this one
+
+    OXSHMEM_DEVICE Lanes now() {
+        const u32 mask = __activemask();
+        return Lanes{mask, (u32)__popc(mask & before())};
+    }
+    OXSHMEM_MEMBER u32 count() const { return (u32)__popc(mask); }
+    // The first lane's value.
+    OXSHMEM_MEMBER u64 of_first(u64 value) const { return __shfl_sync(mask, value, __ffs((int)mask) - 1); }
+    OXSHMEM_MEMBER bool all_say(bool yes) const { return __all_sync(mask, yes) != 0; }
+    // Orders memory between them. The exchanges above do not.
+    OXSHMEM_MEMBER void sync() const { __syncwarp(mask); }
+
+    // A bit for each lane of the warp before this one.
+#if OXSHMEM_PTX
+    OXSHMEM_DEVICE u32 before() {
+        u32 lanes;
+        asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
+        return lanes;
+    }
+#else
+    OXSHMEM_DEVICE u32 before() { return (1u << thread_in_block() % 32) - 1; }
+#endif
+};
+
 }  // namespace oxshmem
 
 // Requests to the host's progress thread, for PEs whose memory is not mapped for this GPU. One ring for a GPU; its
@@ -797,30 +975,67 @@ OXSHMEM_DEVICE bool has_credit(const Ring* ring, u64 wanted) {
     return spin::AtLeast{ring->credit, wanted}() || ask_for_credit(ring, wanted);
 }
 
+// The head of a request: its operation, width and PE, and how many lanes' requests of values are joined to it.
+OXSHMEM_DEVICE u64 head_of(u32 operation, u32 width, u32 pe) { return (u64)operation | (u64)width << 8 | (u64)pe << 32; }
+OXSHMEM_DEVICE u64 joined(u32 more) { return (u64)more << 16; }
+
+// A ticket for each of some lanes, taken by the first one; gives the first ticket.
+OXSHMEM_DEVICE u64 take_tickets(Ring* ring, const Lanes& lanes) {
+    u64 first = 0;
+    if (lanes.rank == 0) first = words::fetch_add(ring->head, (u64)lanes.count());
+    first = lanes.of_first(first);
+    // Each of them may ask at once whether the GPU has queued anything.
+    lanes.sync();
+    return first;
+}
+
+// Whether all lanes ask for neighbouring words of one PE, by the same operation on values.
+OXSHMEM_DEVICE bool are_neighbours(const Lanes& lanes, u64 head, u64 remote) {
+    const u32 operation = (u32)head & 0xff, width = (u32)(head >> 8) & 0xff;
+    const u64 first_head = lanes.of_first(head), first_remote = lanes.of_first(remote);
+    const bool follows = head == first_head && remote == first_remote + lanes.rank * width;
+    return lanes.all_say(follows && (operation == OP_PUT_VALUE || operation == OP_GET_VALUE));
+}
+
 // Queues a request; gives its ticket. The release orders before it what this thread, and a barrier of its
-// group, did before. A thread that waits for room holds a ticket that no earlier one waits for.
+// group, did before.
+//
+// Lanes that post at the same time take their tickets together, and all wait for room for the last one: until the host has read a
+// request of a lap before it. That is older than every ticket of theirs, so none waits for a request that it holds back. Requests for
+// neighbouring values become one, the first lane's. The slots of the others have the value at most.
 OXSHMEM_OUTLINE u64 post_words(u64 head, u64 remote, u64 local, u64 bytes, u64 value, u64 compare) {
     Ring* ring = oxshmem_state.ring;
-    const u64 ticket = words::fetch_add(ring->head, (u64)1);
-    const u64 mask = ring->mask;
-    if (!has_credit(ring, ticket - mask)) return ticket;
+    const Lanes lanes = Lanes::now();
+    const u64 mask = ring->mask, first = take_tickets(ring, lanes), ticket = first + lanes.rank;
+    const u32 more = lanes.count() - 1;
+    // A wait that was ended for one of them ends for all.
+    if (!lanes.all_say(has_credit(ring, first + more - mask))) return ticket;
     u64* slot = ring->slots[ticket & mask].words;
-    words::store_relaxed(slot + 0, head);
-    words::store_relaxed(slot + 1, remote);
-    words::store_relaxed(slot + 2, local);
-    words::store_relaxed(slot + 3, bytes);
-    words::store_relaxed(slot + 4, value);
-    words::store_relaxed(slot + 5, compare);
+    if (more && are_neighbours(lanes, head, remote)) {
+        if (lanes.rank != 0 && (head & 0xff) == OP_PUT_VALUE) words::store_relaxed(slot + 4, value);
+        lanes.sync();
+        if (lanes.rank != 0) return ticket;
+        head |= joined(more);
+    }
+    words::store_pair_relaxed(slot, head, remote);
+    words::store_pair_relaxed(slot + 2, local, bytes);
+    words::store_pair_relaxed(slot + 4, value, compare);
     words::store_release(slot + 7, ticket + 1);
     return ticket;
 }
 OXSHMEM_DEVICE u64 post(const Request& request) {
-    const u64 head = (u64)request.operation | (u64)request.width << 8 | (u64)request.pe << 32;
+    const u64 head = head_of(request.operation, request.width, request.pe);
     return post_words(head, request.remote, request.local, request.bytes, request.value, request.compare);
 }
 
 OXSHMEM_DEVICE void await_source(u64 ticket) { spin::until_at_least(oxshmem_state.ring->sources_read, ticket + 1); }
 OXSHMEM_DEVICE void await_done(u64 ticket) { spin::until_at_least(oxshmem_state.ring->done, ticket + 1); }
+
+// Waits until the sources of all requests may be changed.
+OXSHMEM_DEVICE void await_sources() {
+    const Ring* ring = oxshmem_state.ring;
+    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+}
 
 struct AnswerIs {
     const Answer* answer;
@@ -835,7 +1050,8 @@ struct AnswerIs {
 OXSHMEM_OUTLINE u64 await_answer(u64 ticket) {
     Ring* ring = oxshmem_state.ring;
     Answer* answer = &ring->answers[ticket & ring->mask];
-    if (!spin::until(AnswerIs{answer, ticket + 1})) return 0;
+    AnswerIs condition = {answer, ticket + 1};
+    if (!spin::until(condition)) return 0;
     const u64 value = words::load_relaxed(&answer->value);
     words::store_release(&answer->ticket, (u64)0);
     return value;
@@ -855,44 +1071,6 @@ OXSHMEM_DEVICE bool is_busy() {
 }  // namespace ring
 }  // namespace oxshmem
 
-// The threads that make a call together: one, a warp, or a block. All threads of the group make the call,
-// with the same arguments (G1).
-
-namespace oxshmem {
-
-OXSHMEM_DEVICE u32 thread_in_block() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-OXSHMEM_DEVICE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
-
-struct thread_scope {
-    OXSHMEM_DEVICE u32 rank() { return 0; }
-    OXSHMEM_DEVICE u32 size() { return 1; }
-    OXSHMEM_DEVICE void sync() {}
-};
-
-// A warp is 32 neighbours by thread number; the last of a block may have fewer.
-struct warp_scope {
-    OXSHMEM_DEVICE u32 rank() { return thread_in_block() % 32; }
-    OXSHMEM_DEVICE u32 size() {
-        const u32 left = threads_of_block() - thread_in_block() / 32 * 32;
-        return left < 32 ? left : 32;
-    }
-    OXSHMEM_DEVICE void sync() { __syncwarp(0xffffffffu >> (32 - size())); }
-};
-
-struct block_scope {
-    OXSHMEM_DEVICE u32 rank() { return thread_in_block(); }
-    OXSHMEM_DEVICE u32 size() { return threads_of_block(); }
-    OXSHMEM_DEVICE void sync() { __syncthreads(); }
-};
-
-OXSHMEM_DEVICE thread_scope thread() { return thread_scope(); }
-OXSHMEM_DEVICE warp_scope warp() { return warp_scope(); }
-OXSHMEM_DEVICE block_scope block() { return block_scope(); }
-
-}  // namespace oxshmem
-
 // Put and get, of one thread or a group (M15, M16, G1).
 //
 // A put to a mapped PE is stores: its source may be changed when it returns. Blocking and nonblocking forms
@@ -905,20 +1083,27 @@ OXSHMEM_DEVICE int n_pes() { return (int)oxshmem_state.n; }
 
 namespace rma {
 
-// PE `pe`'s heap as it is mapped for this GPU, or null.
-OXSHMEM_DEVICE char* heap_of(int pe) { return oxshmem_state.peers[pe]; }
-// The copy of a symmetric object in a heap.
+// The distance from this PE's copies of symmetric objects to PE `pe`'s, where these are mapped for this GPU.
+OXSHMEM_DEVICE i64 distance_to(int pe) { return oxshmem_state.distances[pe]; }
+// Heaps lie at multiples of a page: the lower half tells.
+OXSHMEM_DEVICE bool is_mapped(i64 distance) { return __builtin_expect((u32)distance != UNMAPPED, true); }
 template <class T>
-OXSHMEM_DEVICE T* in_heap(char* heap, T* symmetric) {
-    return (T*)(heap + ring::offset_of(symmetric));
+OXSHMEM_DEVICE T* at(T* symmetric, i64 distance) {
+    return (T*)((u64)symmetric + (u64)distance);
+}
+
+// The copy of a symmetric object at PE `pe`, or null.
+OXSHMEM_DEVICE void* copy_at(int pe, const void* symmetric) {
+    const i64 distance = distance_to(pe);
+    return is_mapped(distance) ? at((char*)symmetric, distance) : nullptr;
 }
 
 // A put without the group's meetings. The ticket of its request, plus one; 0 where there is none.
 template <class Scope>
 OXSHMEM_DEVICE u64 put_part(Scope scope, void* dest, const void* source, u64 bytes, int pe, bool is_blocking = false) {
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
         return 0;
     }
     if (scope.rank() != 0 || bytes == 0) return 0;
@@ -930,7 +1115,9 @@ OXSHMEM_DEVICE void put(Scope scope, u32 call, void* dest, const void* source, u
                         bool is_blocking) {
     if (!check::target(call, pe, dest, bytes, align)) return;
     scope.sync();
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::DEST, bytes);
     const u64 ticket = put_part(scope, dest, source, bytes, pe, is_blocking);
+    if (!is_blocking) race::end();
     if (ticket && is_blocking) ring::await_source(ticket - 1);
     scope.sync();
 }
@@ -939,9 +1126,10 @@ template <class Scope>
 OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, u64 align, int pe, bool is_blocking) {
     if (!check::target(check::CALL_GET, pe, source, bytes, align)) return;
     scope.sync();
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Relaxed>(scope, (char*)dest, in_heap(heap, (const char*)source), bytes);
+    if (!is_blocking) race::begin(scope, copy_at(pe, source), race::FETCHED, dest, race::FETCHED, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Relaxed>(scope, (char*)dest, at((const char*)source, distance), bytes);
     } else if (scope.rank() == 0 && bytes > 0) {
         const ring::Request request = {ring::OP_GET, is_blocking, (u32)pe, ring::offset_of(source), (u64)dest, bytes, 0, 0};
         if (is_blocking)
@@ -949,6 +1137,7 @@ OXSHMEM_DEVICE void get(Scope scope, void* dest, const void* source, u64 bytes, 
         else
             ring::post(request);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1012,9 +1201,9 @@ OXSHMEM_DEVICE void getmem_nbi(Scope scope, void* dest, const void* source, size
 template <class T>
 OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_P, pe, dest, sizeof(T), sizeof(T))) return;
-    char* heap = rma::heap_of(pe);
-    if (heap)
-        words::store_relaxed(words::word_of(rma::in_heap(heap, dest)), words::to_word<T>(value));
+    const i64 distance = rma::distance_to(pe);
+    if (rma::is_mapped(distance))
+        words::store_relaxed(words::word_of(rma::at(dest, distance)), words::to_word<T>(value));
     else
         ring::post(ring::Request{ring::OP_PUT_VALUE, sizeof(T), (u32)pe, ring::offset_of(dest), 0, sizeof(T),
                                  words::to_word<T>(value), 0});
@@ -1024,10 +1213,11 @@ OXSHMEM_DEVICE void p(T* dest, typename words::Same<T>::Type value, int pe) {
 template <class T>
 OXSHMEM_DEVICE T g(const T* source, int pe) {
     if (!check::target(check::CALL_G, pe, source, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
+    const i64 distance = rma::distance_to(pe);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word word = heap ? words::load_relaxed(words::word_of(rma::in_heap(heap, source)))
-                           : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
+    const Word word = rma::is_mapped(distance)
+                          ? words::load_relaxed(words::word_of(rma::at(source, distance)))
+                          : (Word)ring::fetch(ring::Request{ring::OP_GET_VALUE, sizeof(T), (u32)pe,
                                                              ring::offset_of(source), 0, sizeof(T), 0, 0});
     return words::from_word<T>(word);
 }
@@ -1073,8 +1263,8 @@ OXSHMEM_DEVICE void iget(T* dest, const T* source, i64 dest_stride, i64 source_s
 template <class T>
 OXSHMEM_DEVICE T* ptr(const T* symmetric, int pe) {
     if ((u32)pe >= oxshmem_state.n) return nullptr;
-    char* heap = rma::heap_of(pe);
-    return heap ? rma::in_heap(heap, (T*)symmetric) : nullptr;
+    const i64 distance = rma::distance_to(pe);
+    return rma::is_mapped(distance) ? rma::at((T*)symmetric, distance) : nullptr;
 }
 
 }  // namespace oxshmem
@@ -1088,6 +1278,7 @@ namespace oxshmem {
 // Puts, signals and atomics to each PE before it are seen there before those after it, nonblocking ones
 // included (M17, G3). Stores through `ptr` count.
 OXSHMEM_DEVICE void fence() {
+    race::completes(race::FENCE);
     words::fence_all();
     if (ring::is_busy()) ring::post_order(ring::OP_FENCE);
 }
@@ -1095,14 +1286,15 @@ OXSHMEM_DEVICE void fence() {
 // Everything before it is complete: visible at its target, and fetched values have arrived (M19).
 OXSHMEM_DEVICE void quiet() {
     if (ring::is_busy()) ring::await_done(ring::post_order(ring::OP_QUIET));
+    race::completes(race::QUIET);
     // No later load is performed before it.
     words::fence_sequential();
 }
 
 // Sources of everything before it may be changed.
 OXSHMEM_DEVICE void flush() {
-    const Ring* ring = oxshmem_state.ring;
-    if (ring) spin::until_at_least(ring->sources_read, words::load_relaxed((const u64*)ring->head));
+    ring::await_sources();
+    race::completes(race::FLUSH);
 }
 
 }  // namespace oxshmem
@@ -1125,20 +1317,20 @@ OXSHMEM_DEVICE ring::Request request(u32 operation, const T* at, int pe, T value
 template <class T>
 OXSHMEM_DEVICE T atomic_fetch(const T* source, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, source, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
-    const T* at = rma::in_heap(heap, source);
+    const i64 distance = rma::distance_to(pe);
+    const T* at = rma::at(source, distance);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = heap ? words::load_relaxed(words::word_of(at))
-                        : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
+    const Word old = rma::is_mapped(distance) ? words::load_relaxed(words::word_of(at))
+                                              : (Word)ring::fetch(atomics::request<T>(ring::OP_FETCH, source, pe, T(), T()));
     return words::from_word<T>(old);
 }
 
 template <class T>
 OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;
-    char* heap = rma::heap_of(pe);
-    T* at = rma::in_heap(heap, dest);
-    if (heap)
+    const i64 distance = rma::distance_to(pe);
+    T* at = rma::at(dest, distance);
+    if (rma::is_mapped(distance))
         words::store_relaxed(words::word_of(at), words::to_word<T>(value));
     else
         ring::post(atomics::request<T>(ring::OP_SET, dest, pe, value, T()));
@@ -1147,10 +1339,11 @@ OXSHMEM_DEVICE void atomic_set(T* dest, typename words::Same<T>::Type value, int
 template <class T>
 OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type compare, typename words::Same<T>::Type value, int pe) {
     if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
-    char* heap = rma::heap_of(pe);
-    T* at = rma::in_heap(heap, dest);
+    const i64 distance = rma::distance_to(pe);
+    T* at = rma::at(dest, distance);
     typedef typename words::Word<sizeof(T)>::Type Word;
-    const Word old = heap ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
+    const Word old = rma::is_mapped(distance)
+                        ? words::compare_swap(words::word_of(at), words::to_word<T>(compare), words::to_word<T>(value))
                         : (Word)ring::fetch(atomics::request<T>(ring::OP_COMPARE_SWAP, dest, pe, value, compare));
     return words::from_word<T>(old);
 }
@@ -1159,10 +1352,11 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE T name(T* dest, typename words::Same<T>::Type value, int pe) {                       \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
-        char* heap = rma::heap_of(pe);                                                                 \
-        T* at = rma::in_heap(heap, dest);                                                              \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        T* at = rma::at(dest, distance);                                                               \
         typedef typename words::Word<sizeof(T)>::Type Word;                                            \
-        const Word old = heap ? words::function(words::word_of(at), words::to_word<T>(value))               \
+        const Word old = rma::is_mapped(distance)                                                      \
+                            ? words::function(words::word_of(at), words::to_word<T>(value))            \
                             : (Word)ring::fetch(atomics::request<T>(ring::operation, dest, pe, value, T())); \
         return words::from_word<T>(old);                                                               \
     }
@@ -1170,9 +1364,9 @@ OXSHMEM_DEVICE T atomic_compare_swap(T* dest, typename words::Same<T>::Type comp
     template <class T>                                                                                 \
     OXSHMEM_DEVICE void name(T* dest, typename words::Same<T>::Type value, int pe) {                    \
         if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
-        char* heap = rma::heap_of(pe);                                                                 \
-        T* at = rma::in_heap(heap, dest);                                                              \
-        if (heap)                                                                                      \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        T* at = rma::at(dest, distance);                                                               \
+        if (rma::is_mapped(distance))                                                                  \
             words::function(words::word_of(at), words::to_word<T>(value));                                \
         else                                                                                           \
             ring::post(atomics::request<T>(ring::operation, dest, pe, value, T()));                       \
@@ -1205,9 +1399,9 @@ OXSHMEM_DEVICE T atomic_fetch_inc(T* dest, int pe) {
 template <class Signal>
 OXSHMEM_DEVICE void signal(Signal* signal, u64 value, SignalOperation operation, int pe) {
     if (!check::target(check::CALL_SIGNAL, pe, signal, 8, 8)) return;
-    char* heap = rma::heap_of(pe);
-    u64* at = words::signal_word(rma::in_heap(heap, signal));
-    if (!heap)
+    const i64 distance = rma::distance_to(pe);
+    u64* at = words::signal_word(rma::at(signal, distance));
+    if (!rma::is_mapped(distance))
         ring::post(ring::Request{ring::OP_SIGNAL, operation, (u32)pe, 0, 0, 0, value, ring::offset_of(signal)});
     else if (operation == SIGNAL_ADD)
         words::add(at, value);
@@ -1224,17 +1418,19 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
         !check::target(check::CALL_PUT_SIGNAL, pe, signal, 8, 8))
         return;
     scope.sync();
-    char* heap = heap_of(pe);
-    if (heap) {
-        copies::copy<copies::Plain>(scope, in_heap(heap, (char*)dest), (const char*)source, bytes);
+    if (!is_blocking) race::begin(scope, source, race::SOURCE, copy_at(pe, dest), race::SIGNALLED, bytes);
+    const i64 distance = distance_to(pe);
+    if (is_mapped(distance)) {
+        copies::copy<copies::Plain>(scope, at((char*)dest, distance), (const char*)source, bytes);
+        if (!is_blocking) race::end();
         // The barrier orders the other threads' stores before this one's release.
         scope.sync();
         if (scope.rank() == 0) {
-            u64* at = in_heap(heap, signal);
+            u64* word = at(signal, distance);
             if (operation == SIGNAL_ADD)
-                words::add_release(at, value);
+                words::add_release(word, value);
             else
-                words::store_release(at, value);
+                words::store_release(word, value);
         }
         return;
     }
@@ -1243,6 +1439,7 @@ OXSHMEM_DEVICE void put_signal(Scope scope, void* dest, const void* source, u64 
                                                     (u64)source, bytes, value, ring::offset_of(signal)});
         if (is_blocking) ring::await_source(ticket);
     }
+    if (!is_blocking) race::end();
     scope.sync();
 }
 
@@ -1327,11 +1524,11 @@ struct Holds {
     const T* word;
     Compare compare;
     T value;
-    T* seen;
+    T seen;
 
-    OXSHMEM_MEMBER bool operator()() const {
-        *seen = load(word);
-        return holds(*seen, compare, value);
+    OXSHMEM_MEMBER bool operator()() {
+        seen = load(word);
+        return holds(seen, compare, value);
     }
 };
 
@@ -1379,53 +1576,53 @@ struct Set {
 
 template <class T>
 struct All {
-    const Set<T>* set;
-    size_t* from;
-    OXSHMEM_MEMBER bool operator()() const { return set->all(from); }
+    const Set<T>& set;
+    size_t from;
+    OXSHMEM_MEMBER bool operator()() { return set.all(&from); }
 };
 template <class T>
 struct Any {
-    const Set<T>* set;
+    const Set<T>& set;
     size_t start;
-    size_t* found;
-    OXSHMEM_MEMBER bool operator()() const { return (*found = set->any(start)) != (size_t)-1; }
+    size_t found;
+    OXSHMEM_MEMBER bool operator()() { return (found = set.any(start)) != (size_t)-1; }
 };
 template <class T>
 struct Some {
-    const Set<T>* set;
+    const Set<T>& set;
     size_t* indices;
-    size_t* found;
-    OXSHMEM_MEMBER bool operator()() const { return (*found = set->some(indices)) != 0; }
+    size_t found;
+    OXSHMEM_MEMBER bool operator()() { return (found = set.some(indices)) != 0; }
 };
 
 // Another start for each call, so that no word is passed over for ever.
 OXSHMEM_DEVICE size_t next_start(size_t n) { return n ? words::fetch_add(&oxshmem_state.shared->turn, 1u) % n : 0; }
 
 template <class T>
-OXSHMEM_DEVICE void wait_all(const Set<T>& set) {
-    size_t from = 0;
+OXSHMEM_OUTLINE void wait_all(Set<T> set) {
     if (!set.check(check::CALL_WAIT) || set.is_empty()) return;
-    spin::until(All<T>{&set, &from});
+    All<T> condition = {set, 0};
+    spin::until(condition);
     acquire();
 }
 template <class T>
-OXSHMEM_DEVICE size_t wait_any(const Set<T>& set) {
-    size_t found = (size_t)-1;
-    if (!set.check(check::CALL_WAIT) || set.is_empty()) return found;
-    spin::until(Any<T>{&set, next_start(set.n), &found});
+OXSHMEM_OUTLINE size_t wait_any(Set<T> set) {
+    if (!set.check(check::CALL_WAIT) || set.is_empty()) return (size_t)-1;
+    Any<T> condition = {set, next_start(set.n), (size_t)-1};
+    spin::until(condition);
     acquire();
-    return found;
+    return condition.found;
 }
 template <class T>
-OXSHMEM_DEVICE size_t wait_some(const Set<T>& set, size_t* indices) {
-    size_t found = 0;
+OXSHMEM_OUTLINE size_t wait_some(Set<T> set, size_t* indices) {
     if (!set.check(check::CALL_WAIT) || set.is_empty()) return 0;
-    spin::until(Some<T>{&set, indices, &found});
+    Some<T> condition = {set, indices, 0};
+    spin::until(condition);
     acquire();
-    return found;
+    return condition.found;
 }
 template <class T>
-OXSHMEM_DEVICE int test_all(const Set<T>& set) {
+OXSHMEM_OUTLINE int test_all(Set<T> set) {
     size_t from = 0;
     if (!set.check(check::CALL_TEST)) return 0;
     if (set.is_empty()) return 1;
@@ -1434,14 +1631,14 @@ OXSHMEM_DEVICE int test_all(const Set<T>& set) {
     return 1;
 }
 template <class T>
-OXSHMEM_DEVICE size_t test_any(const Set<T>& set) {
+OXSHMEM_OUTLINE size_t test_any(Set<T> set) {
     if (!set.check(check::CALL_TEST) || set.is_empty()) return (size_t)-1;
     const size_t found = set.any(next_start(set.n));
     if (found != (size_t)-1) acquire();
     return found;
 }
 template <class T>
-OXSHMEM_DEVICE size_t test_some(const Set<T>& set, size_t* indices) {
+OXSHMEM_OUTLINE size_t test_some(Set<T> set, size_t* indices) {
     if (!set.check(check::CALL_TEST)) return 0;
     const size_t found = set.some(indices);
     if (found != 0) acquire();
@@ -1450,12 +1647,12 @@ OXSHMEM_DEVICE size_t test_some(const Set<T>& set, size_t* indices) {
 
 // The value at which a wait ended.
 template <class T>
-OXSHMEM_DEVICE T wait(const T* word, Compare compare, T value) {
-    T seen = T();
-    if (!check::range(check::CALL_WAIT, my_pe(), word, sizeof(T), sizeof(T))) return seen;
-    spin::until(Holds<T>{word, compare, value, &seen});
+OXSHMEM_OUTLINE T wait(const T* word, Compare compare, T value) {
+    Holds<T> condition = {word, compare, value, T()};
+    if (!check::range(check::CALL_WAIT, my_pe(), word, sizeof(T), sizeof(T))) return condition.seen;
+    spin::until(condition);
     acquire();
-    return seen;
+    return condition.seen;
 }
 
 }  // namespace waits
@@ -1532,23 +1729,22 @@ OXSHMEM_DEVICE Team* find(team_t team) { return oxshmem_state.teams[team]; }
 OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->members[member]; }
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
-template <class Scope>
-OXSHMEM_OUTLINE void tell(Scope scope, const Team* team, u64 epoch) {
+OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
     // The first thread alone has queued requests in this call.
-    if (scope.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
-    scope.sync();
-    for (u32 i = scope.rank(); i < team->n; i += scope.size()) {
+    if (group.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
+    group.sync();
+    for (u32 i = group.rank(); i < team->n; i += group.size()) {
         if (i == team->me) continue;
         const int pe = pe_of(team, i);
         u64* word = team->words + team->me;
-        char* heap = rma::heap_of(pe);
-        if (heap)
-            words::store_release(rma::in_heap(heap, word), epoch);
+        const i64 distance = rma::distance_to(pe);
+        if (rma::is_mapped(distance))
+            words::store_release(rma::at(word, distance), epoch);
         else
             ring::post(ring::Request{ring::OP_SIGNAL, SIGNAL_SET, (u32)pe, 0, 0, 0, epoch, ring::offset_of(word)});
     }
     // The sources may be changed from here on.
-    if (scope.rank() == 0) flush();
+    if (group.rank() == 0) ring::await_sources();
 }
 
 // Waits until member `i` has told of call `epoch`, for this thread alone.
@@ -1557,40 +1753,46 @@ OXSHMEM_DEVICE void hear(const Team* team, u32 i, u64 epoch) {
 }
 
 // Waits for all members, for the whole group.
-template <class Scope>
-OXSHMEM_OUTLINE void hear_all(Scope scope, const Team* team, u64 epoch) {
-    for (u32 i = scope.rank(); i < team->n; i += scope.size()) hear(team, i, epoch);
-    scope.sync();
+OXSHMEM_OUTLINE void hear_all(Group group, const Team* team, u64 epoch) {
+    for (u32 i = group.rank(); i < team->n; i += group.size()) hear(team, i, epoch);
+    group.sync();
     if (!(oxshmem_state.flags & FLUSH_AFTER_WAIT)) return;
-    if (scope.rank() == 0) waits::acquire();
-    scope.sync();
+    if (group.rank() == 0) waits::acquire();
+    group.sync();
 }
 
-// One collective call: its number, which all members give it alike.
-template <class Scope>
-struct InCall {
-    Scope scope;
+// One collective call of a group, or a round of one: its number, which all members give it alike.
+struct Call {
+    Group group;
     Team* team;
     u64 epoch;
 
     // The number is read by all threads before one of them changes it.
-    OXSHMEM_MEMBER InCall(Scope scope, Team* team) : scope(scope), team(team) {
-        epoch = words::load_relaxed((const u64*)&team->epoch) + 1;
-        scope.sync();
+    OXSHMEM_DEVICE Call begin(Group group, Team* team) {
+        const u64 epoch = words::load_relaxed((const u64*)&team->epoch) + 1;
+        group.sync();
+        return Call{group, team, epoch};
     }
-    // A further round of the same call.
-    OXSHMEM_MEMBER void next() { ++epoch; }
-    OXSHMEM_MEMBER void tell() { teams::tell(scope, team, epoch); }
-    OXSHMEM_MEMBER void hear_all() { teams::hear_all(scope, team, epoch); }
+    OXSHMEM_MEMBER void tell() const { teams::tell(group, team, epoch); }
+    OXSHMEM_MEMBER void hear_all() const { teams::hear_all(group, team, epoch); }
     // The end, for a call in which every member has heard of all, or not.
-    OXSHMEM_MEMBER void end(bool has_met) {
-        if (scope.rank() == 0) {
+    OXSHMEM_MEMBER void end(bool has_met) const {
+        if (group.rank() == 0) {
             words::store_relaxed(&team->epoch, epoch);
             if (has_met) words::store_relaxed(&team->met, epoch);
         }
-        scope.sync();
+        group.sync();
     }
 };
+
+OXSHMEM_OUTLINE int sync(Group group, team_t team) {
+    if (!check::team(check::CALL_BARRIER, team)) return -1;
+    const Call call = Call::begin(group, find(team));
+    call.tell();
+    call.hear_all();
+    call.end(true);
+    return 0;
+}
 
 }  // namespace teams
 
@@ -1613,13 +1815,8 @@ OXSHMEM_DEVICE int team_translate_pe(team_t source, int pe, team_t dest) {
 
 // Waits until all members have called it. It completes nothing (M24).
 template <class Scope>
-OXSHMEM_OUTLINE int sync(Scope scope, team_t team) {
-    if (!check::team(check::CALL_BARRIER, team)) return -1;
-    teams::InCall<Scope> call(scope, teams::find(team));
-    call.tell();
-    call.hear_all();
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int sync(Scope scope, team_t team) {
+    return teams::sync(Group::of(scope), team);
 }
 OXSHMEM_DEVICE int sync(team_t team) { return sync(thread(), team); }
 
@@ -1696,97 +1893,86 @@ struct Xor {
 
 namespace collectives {
 
-// A local copy, by the group.
-template <class Scope>
-OXSHMEM_DEVICE void keep(Scope scope, void* to, const void* from, u64 bytes) {
-    if (to != from) copies::copy<copies::Plain>(scope, (char*)to, (const char*)from, bytes);
+using teams::Call;
+
+// A copy of a group to a member's memory, or within its own.
+OXSHMEM_OUTLINE void give(Call call, u32 member, void* to, const void* from, u64 bytes) {
+    if (member != call.team->me)
+        rma::put_part(call.group, to, from, bytes, teams::pe_of(call.team, member));
+    else if (to != from)
+        copies::copy<copies::Plain>(call.group, (char*)to, (const char*)from, bytes);
 }
 
-// The two halves of a team's scratch memory, by turns. A half has a place for each member.
-template <class Scope>
-struct Scratch {
-    teams::InCall<Scope>& call;
-    u32 half;
+// The `k`-th member from this one on: each member begins with itself, so that not all push to one.
+OXSHMEM_DEVICE u32 from_me(const Team* team, u32 k) { return (team->me + k) % team->n; }
 
-    // Waits, if it is not known yet, until all members have read what was in the half before. All members know
-    // alike, so all wait, or none.
-    OXSHMEM_MEMBER explicit Scratch(teams::InCall<Scope>& call) : call(call), half((u32)(call.epoch & 1)) { begin(); }
-    OXSHMEM_MEMBER void begin() {
-        Team* team = call.team;
-        const u64 used = words::load_relaxed((const u64*)&team->half_used[half]);
-        const u64 met = words::load_relaxed((const u64*)&team->met);
-        call.scope.sync();
-        if (used != 0 && met <= used) {
-            call.tell();
-            call.hear_all();
-            meet();
-            call.next();
-            half = (u32)(call.epoch & 1);
-            // The other half is free now, too.
-        }
-        if (call.scope.rank() == 0) words::store_relaxed(&team->half_used[half], call.epoch);
+// The two halves of a team's scratch memory are used by turns. A half has a place for each member.
+OXSHMEM_DEVICE char* place(const Call& call, u32 member) {
+    return call.team->scratch + ((call.epoch & 1) * call.team->n + member) * call.team->place;
+}
+
+// Every member has heard of all in this round.
+OXSHMEM_DEVICE void note_met(const Call& call) {
+    if (call.group.rank() == 0) words::store_relaxed(&call.team->met, call.epoch);
+    call.group.sync();
+}
+
+// Takes this round's half of the scratch memory; gives the round in which it is free. That is the next one if it is not known yet that
+// all members have read what was there: all members know alike, so all wait, or none.
+OXSHMEM_OUTLINE u64 take_half(Call call) {
+    Team* team = call.team;
+    const u64 used = words::load_relaxed((const u64*)&team->half_used[call.epoch & 1]);
+    const u64 met = words::load_relaxed((const u64*)&team->met);
+    call.group.sync();
+    if (used != 0 && met <= used) {
+        call.tell();
+        call.hear_all();
+        note_met(call);
+        // The other half is free now, too.
+        ++call.epoch;
     }
-    // Every member has heard of all in this round.
-    OXSHMEM_MEMBER void meet() {
-        if (call.scope.rank() == 0) words::store_relaxed(&call.team->met, call.epoch);
-        call.scope.sync();
+    if (call.group.rank() == 0) words::store_relaxed(&team->half_used[call.epoch & 1], call.epoch);
+    return call.epoch;
+}
+OXSHMEM_DEVICE u64 take_next_half(Call call) {
+    note_met(call);
+    ++call.epoch;
+    return take_half(call);
+}
+
+// Bytes to this member's place at each member, of which member i gets those from `step * i` on; behind them, the word of it.
+OXSHMEM_OUTLINE void exchange(Call call, const void* source, u64 step, u64 bytes) {
+    for (u32 k = 0; k < call.team->n; ++k) {
+        const u32 i = from_me(call.team, k);
+        give(call, i, place(call, call.team->me), (const char*)source + step * i, bytes);
     }
-    OXSHMEM_MEMBER void again() {
-        meet();
-        call.next();
-        half = (u32)(call.epoch & 1);
-        begin();
-    }
-    OXSHMEM_MEMBER char* place(u32 member) const {
-        return call.team->scratch + ((u64)half * call.team->n + member) * call.team->place;
-    }
-};
+    call.tell();
+    call.hear_all();
+}
 
 // Members `first` to `last` of a half, folded into `out`.
-template <class Operation, class T, class Scope>
-OXSHMEM_OUTLINE void fold(const Scratch<Scope>& scratch, u32 first, u32 last, T* out, u64 elements) {
-    Scope scope = scratch.call.scope;
-    for (u64 e = scope.rank(); e < elements; e += scope.size()) {
-        T value = ((const T*)scratch.place(first))[e];
-        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, ((const T*)scratch.place(i))[e]);
+template <class Operation, class T>
+OXSHMEM_OUTLINE void fold(Call call, u32 first, u32 last, T* out, u64 elements) {
+    for (u64 e = call.group.rank(); e < elements; e += call.group.size()) {
+        T value = ((const T*)place(call, first))[e];
+        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, ((const T*)place(call, i))[e]);
         out[e] = value;
     }
-    scope.sync();
+    call.group.sync();
 }
 
-// This member's elements to its place at member `i`.
-template <class T, class Scope>
-OXSHMEM_OUTLINE void push(const Scratch<Scope>& scratch, u32 i, const T* source, u64 elements) {
-    Team* team = scratch.call.team;
-    char* place = scratch.place(team->me);
-    if (i == team->me)
-        keep(scratch.call.scope, place, source, elements * sizeof(T));
-    else
-        rma::put_part(scratch.call.scope, place, source, elements * sizeof(T), teams::pe_of(team, i));
-}
-
-}  // namespace collectives
-
-// `n` elements of the root's source to every member's dest. The root's own dest is written, too.
-template <class Scope, class T>
-OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source, size_t n, int root) {
-    if (!check::team(check::CALL_BROADCAST, team)) return -1;
-    Team* members = teams::find(team);
-    if (!check::root(check::CALL_BROADCAST, root, members->n) ||
-        !check::range(check::CALL_BROADCAST, my_pe(), dest, n * sizeof(T), alignof(T)))
+OXSHMEM_OUTLINE int broadcast(Group group, team_t number, void* dest, const void* source, u64 bytes, u64 align, int root) {
+    if (!check::team(check::CALL_BROADCAST, number)) return -1;
+    Team* team = teams::find(number);
+    if (!check::root(check::CALL_BROADCAST, root, team->n) || !check::range(check::CALL_BROADCAST, my_pe(), dest, bytes, align))
         return -1;
-    teams::InCall<Scope> call(scope, members);
-    if (members->me == (u32)root) {
-        for (u32 i = 0; i < members->n; ++i) {
-            if (i == members->me)
-                collectives::keep(scope, dest, source, n * sizeof(T));
-            else
-                rma::put_part(scope, dest, source, n * sizeof(T), teams::pe_of(members, i));
-        }
+    const Call call = Call::begin(group, team);
+    if (team->me == (u32)root) {
+        for (u32 i = 0; i < team->n; ++i) give(call, i, dest, source, bytes);
         call.tell();
     } else {
-        if (scope.rank() == 0) {
-            teams::hear(members, (u32)root, call.epoch);
+        if (group.rank() == 0) {
+            teams::hear(team, (u32)root, call.epoch);
             waits::acquire();
         }
     }
@@ -1795,23 +1981,15 @@ OXSHMEM_OUTLINE int broadcast(Scope scope, team_t team, T* dest, const T* source
     return 0;
 }
 
-namespace collectives {
-
-// `n` elements for each member, from the source's element `step * i` on for member i, to this member's block of its dest.
-template <class Scope, class T>
-OXSHMEM_OUTLINE int spread(u32 call_number, Scope scope, team_t team, T* dest, const T* source, size_t n, size_t step) {
-    if (!check::team(call_number, team)) return -1;
-    Team* members = teams::find(team);
-    if (!check::range(call_number, my_pe(), dest, members->n * n * sizeof(T), alignof(T))) return -1;
-    teams::InCall<Scope> call(scope, members);
-    T* place = dest + members->me * n;
-    for (u32 k = 0; k < members->n; ++k) {
-        // Each begins with another member, so that not all push to one.
-        const u32 i = (members->me + k) % members->n;
-        if (i == members->me)
-            keep(scope, place, source + i * step, n * sizeof(T));
-        else
-            rma::put_part(scope, place, source + i * step, n * sizeof(T), teams::pe_of(members, i));
+// `bytes` bytes for each member, from the source's byte `step * i` on for member i, to this member's block of its dest.
+OXSHMEM_OUTLINE int spread(u32 call_number, Group group, team_t number, void* dest, const void* source, u64 bytes, u64 step, u64 align) {
+    if (!check::team(call_number, number)) return -1;
+    Team* team = teams::find(number);
+    if (!check::range(call_number, my_pe(), dest, team->n * bytes, align)) return -1;
+    const Call call = Call::begin(group, team);
+    for (u32 k = 0; k < team->n; ++k) {
+        const u32 i = from_me(team, k);
+        give(call, i, (char*)dest + team->me * bytes, (const char*)source + step * i, bytes);
     }
     call.tell();
     call.hear_all();
@@ -1819,140 +1997,141 @@ OXSHMEM_OUTLINE int spread(u32 call_number, Scope scope, team_t team, T* dest, c
     return 0;
 }
 
-}  // namespace collectives
-
-// Every member's `n` elements, in the order of members, to every member's dest.
-template <class Scope, class T>
-OXSHMEM_DEVICE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    return collectives::spread(check::CALL_FCOLLECT, scope, team, dest, source, n, 0);
-}
-
-// Element block i of the source, `n` elements, to member i's block of this member.
-template <class Scope, class T>
-OXSHMEM_DEVICE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    return collectives::spread(check::CALL_ALLTOALL, scope, team, dest, source, n, n);
-}
-
-namespace collectives {
-
-// Every element folded over members `first` to `last`, of each member's own `elements` elements.
-template <class Operation, class T, class Scope>
-OXSHMEM_OUTLINE void fold_all(teams::InCall<Scope>& call, T* dest, const T* source, u64 elements, u32 first, u32 last,
-                             bool is_empty) {
+// Block i of all members' sources, `n` elements from the source's element `step * i` on, folded over members `first` to `last`, at
+// member i. Gives the call's last round.
+template <class Operation, class T>
+OXSHMEM_OUTLINE u64 fold_all(Call call, T* dest, const T* source, u64 n, u64 step, u32 first, u32 last) {
     const u64 most = call.team->place / sizeof(T);
-    Scratch<Scope> scratch(call);
+    call.epoch = take_half(call);
     for (u64 done = 0;; done += most) {
-        const u64 now = elements - done < most ? elements - done : most;
-        for (u32 k = 0; k < call.team->n; ++k)
-            push(scratch, (call.team->me + k) % call.team->n, source + done, now);
-        call.tell();
-        call.hear_all();
-        if (!is_empty) fold<Operation>(scratch, first, last, dest + done, now);
-        if (done + now >= elements) break;
-        scratch.again();
+        const u64 now = n - done < most ? n - done : most;
+        exchange(call, source + done, step * sizeof(T), now * sizeof(T));
+        fold<Operation>(call, first, last, dest + done, now);
+        if (done + now >= n) return call.epoch;
+        call.epoch = take_next_half(call);
     }
 }
 
 // A reduction in two steps, for long vectors: each member folds its share and pushes the result to all.
-template <class Operation, class T, class Scope>
-OXSHMEM_OUTLINE void fold_shares(teams::InCall<Scope>& call, T* dest, const T* source, u64 elements) {
+template <class Operation, class T>
+OXSHMEM_OUTLINE u64 fold_shares(Call call, T* dest, const T* source, u64 n) {
     Team* team = call.team;
     const u64 share = team->place / sizeof(T);
-    Scratch<Scope> scratch(call);
-    for (u64 done = 0; done < elements; done += share * team->n) {
-        if (done) scratch.again();
+    call.epoch = take_half(call);
+    for (u64 done = 0; done < n; done += share * team->n) {
+        if (done) call.epoch = take_next_half(call);
         u64 mine = 0;
         for (u32 k = 0; k < team->n; ++k) {
-            const u32 i = (team->me + k) % team->n;
+            const u32 i = from_me(team, k);
             const u64 start = done + i * share;
-            const u64 left = start < elements ? elements - start : 0;
+            const u64 left = start < n ? n - start : 0;
             const u64 now = left < share ? left : share;
             if (i == team->me) mine = now;
-            push(scratch, i, source + start, now);
+            give(call, i, place(call, team->me), source + start, now * sizeof(T));
         }
         call.tell();
         call.hear_all();
         T* at = dest + done + team->me * share;
         if (mine) {
-            fold<Operation>(scratch, 0, team->n - 1, at, mine);
-            for (u32 k = 1; k < team->n; ++k)
-                rma::put_part(call.scope, at, at, mine * sizeof(T), teams::pe_of(team, (team->me + k) % team->n));
+            fold<Operation>(call, 0, team->n - 1, at, mine);
+            for (u32 k = 1; k < team->n; ++k) give(call, from_me(team, k), at, at, mine * sizeof(T));
         }
-        scratch.meet();
-        call.next();
+        note_met(call);
+        ++call.epoch;
         call.tell();
         call.hear_all();
     }
+    return call.epoch;
+}
+
+// The team of a call whose dest has `n` elements; null after a bad call.
+template <class T>
+OXSHMEM_DEVICE Team* checked(u32 call_number, team_t number, const T* dest, u64 n) {
+    if (!check::team(call_number, number) || !check::range(call_number, my_pe(), dest, n * sizeof(T), alignof(T))) return nullptr;
+    return teams::find(number);
+}
+
+template <class Operation, class T>
+OXSHMEM_OUTLINE int reduce(Group group, team_t number, T* dest, const T* source, u64 n) {
+    Team* team = checked(check::CALL_REDUCE, number, dest, n);
+    if (!team) return -1;
+    if (n == 0) return 0;
+    Call call = Call::begin(group, team);
+    call.epoch = n * sizeof(T) <= team->place || team->n == 1
+                     ? fold_all<Operation>(call, dest, source, n, 0, 0, team->n - 1)
+                     : fold_shares<Operation>(call, dest, source, n);
+    call.end(true);
+    return 0;
+}
+
+template <class Operation, class T>
+OXSHMEM_OUTLINE int reduce_scatter(Group group, team_t number, T* dest, const T* source, u64 n) {
+    Team* team = checked(check::CALL_REDUCE_SCATTER, number, dest, n);
+    if (!team) return -1;
+    if (n == 0) return 0;
+    Call call = Call::begin(group, team);
+    call.epoch = fold_all<Operation>(call, dest, source, n, n, 0, team->n - 1);
+    call.end(true);
+    return 0;
+}
+
+// A prefix fold, with this member's own elements or without.
+template <class Operation, class T>
+OXSHMEM_OUTLINE int scan(Group group, team_t number, T* dest, const T* source, u64 n, bool is_inclusive) {
+    Team* team = checked(check::CALL_SCAN, number, dest, n);
+    if (!team) return -1;
+    if (n == 0) return 0;
+    Call call = Call::begin(group, team);
+    const bool is_empty = !is_inclusive && team->me == 0;
+    call.epoch = fold_all<Operation>(call, dest, source, n, 0, 0, is_inclusive || is_empty ? team->me : team->me - 1);
+    if (is_empty)
+        for (u64 e = group.rank(); e < n; e += group.size()) dest[e] = T();
+    call.end(true);
+    return 0;
 }
 
 }  // namespace collectives
 
+// `n` elements of the root's source to every member's dest. The root's own dest is written, too.
+template <class Scope, class T>
+OXSHMEM_DEVICE int broadcast(Scope scope, team_t team, T* dest, const T* source, size_t n, int root) {
+    return collectives::broadcast(Group::of(scope), team, dest, source, n * sizeof(T), alignof(T), root);
+}
+
+// Every member's `n` elements, in the order of members, to every member's dest.
+template <class Scope, class T>
+OXSHMEM_DEVICE int fcollect(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::spread(check::CALL_FCOLLECT, Group::of(scope), team, dest, source, n * sizeof(T), 0, alignof(T));
+}
+
+// Element block i of the source, `n` elements, to member i's block of this member.
+template <class Scope, class T>
+OXSHMEM_DEVICE int alltoall(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    const u64 bytes = n * sizeof(T);
+    return collectives::spread(check::CALL_ALLTOALL, Group::of(scope), team, dest, source, bytes, bytes, alignof(T));
+}
+
 // Every element of all members' sources, folded, to every member's dest. Dest and source may be one.
 template <class Operation, class Scope, class T>
-OXSHMEM_OUTLINE int reduce(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_REDUCE, team)) return -1;
-    if (!check::range(check::CALL_REDUCE, my_pe(), dest, n * sizeof(T), alignof(T))) return -1;
-    if (n == 0) return 0;
-    Team* members = teams::find(team);
-    teams::InCall<Scope> call(scope, members);
-    if (n * sizeof(T) <= members->place || members->n == 1)
-        collectives::fold_all<Operation>(call, dest, source, n, 0, members->n - 1, false);
-    else
-        collectives::fold_shares<Operation>(call, dest, source, n);
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int reduce(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::reduce<Operation>(Group::of(scope), team, dest, source, n);
 }
 
 // Block i of all members' sources, `n` elements, folded, to member i's dest.
 template <class Operation, class Scope, class T>
-OXSHMEM_OUTLINE int reduce_scatter(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_REDUCE_SCATTER, team)) return -1;
-    if (!check::range(check::CALL_REDUCE_SCATTER, my_pe(), dest, n * sizeof(T), alignof(T))) return -1;
-    if (n == 0) return 0;
-    Team* members = teams::find(team);
-    teams::InCall<Scope> call(scope, members);
-    const u64 most = members->place / sizeof(T);
-    collectives::Scratch<Scope> scratch(call);
-    for (u64 done = 0;; done += most) {
-        const u64 now = n - done < most ? n - done : most;
-        for (u32 k = 0; k < members->n; ++k) {
-            const u32 i = (members->me + k) % members->n;
-            collectives::push(scratch, i, source + i * n + done, now);
-        }
-        call.tell();
-        call.hear_all();
-        collectives::fold<Operation>(scratch, 0, members->n - 1, dest + done, now);
-        if (done + now >= n) break;
-        scratch.again();
-    }
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int reduce_scatter(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::reduce_scatter<Operation>(Group::of(scope), team, dest, source, n);
 }
 
 // Prefix folds over the members: the inclusive one counts this member's own elements. The first member's dest of
 // an exclusive scan is zero.
 template <class Operation, class Scope, class T>
-OXSHMEM_OUTLINE int inscan(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_SCAN, team)) return -1;
-    if (!check::range(check::CALL_SCAN, my_pe(), dest, n * sizeof(T), alignof(T))) return -1;
-    if (n == 0) return 0;
-    teams::InCall<Scope> call(scope, teams::find(team));
-    collectives::fold_all<Operation>(call, dest, source, n, 0, call.team->me, false);
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int inscan(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::scan<Operation>(Group::of(scope), team, dest, source, n, true);
 }
 template <class Operation, class Scope, class T>
-OXSHMEM_OUTLINE int exscan(Scope scope, team_t team, T* dest, const T* source, size_t n) {
-    if (!check::team(check::CALL_SCAN, team)) return -1;
-    if (!check::range(check::CALL_SCAN, my_pe(), dest, n * sizeof(T), alignof(T))) return -1;
-    if (n == 0) return 0;
-    teams::InCall<Scope> call(scope, teams::find(team));
-    const bool is_first = call.team->me == 0;
-    collectives::fold_all<Operation>(call, dest, source, n, 0, is_first ? 0 : call.team->me - 1, is_first);
-    if (is_first)
-        for (size_t e = scope.rank(); e < n; e += scope.size()) dest[e] = T();
-    call.end(true);
-    return 0;
+OXSHMEM_DEVICE int exscan(Scope scope, team_t team, T* dest, const T* source, size_t n) {
+    return collectives::scan<Operation>(Group::of(scope), team, dest, source, n, false);
 }
 
 }  // namespace oxshmem

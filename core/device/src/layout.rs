@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 /// The layout of everything here.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 
 /// The state of an image: the variable that [`STATE`](crate::STATE) names. Addresses are those that the GPU uses.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -21,8 +21,8 @@ pub struct State {
     pub heap: u64,
     /// Its length in bytes.
     pub heap_bytes: u64,
-    /// A table of each PE's heap as it is mapped for this GPU, 0 where it is not.
-    pub peers: u64,
+    /// A table of the distances from this PE's heap to each PE's as it is mapped for this GPU; [`UNMAPPED`] where it is not.
+    pub distances: u64,
     /// A table of the addresses of [`Team`]s.
     pub teams: u64,
     /// The address of a [`Shared`].
@@ -45,6 +45,9 @@ impl State {
     /// The value of `abi` in a state of this layout.
     pub const ABI_WORD: u32 = ABI << 16 | size_of::<State>() as u32;
 }
+
+/// The distance to a heap that is not mapped. No heap lies at an odd one.
+pub const UNMAPPED: i64 = 1;
 
 /// A flag of [`State`]: a NIC writes this GPU's memory, so a wait that ends asks the host for a flush (M27).
 pub const FLUSH_AFTER_WAIT: u32 = 1;
@@ -137,7 +140,7 @@ mod tests {
             };
         }
         let checks = [
-            layout!(State: abi, me, n, flags, heap, heap_bytes, peers, teams, shared, ring, stop, fault, deadline, inbox),
+            layout!(State: abi, me, n, flags, heap, heap_bytes, distances, teams, shared, ring, stop, fault, deadline, inbox),
             layout!(Team: n, me, members, words, scratch, place, epoch, met, half_used),
             layout!(Shared: teams, turn),
             layout!(Inbox: errands, claimed, posted, mask),
@@ -145,6 +148,7 @@ mod tests {
             layout!(Ring: slots, answers, head, taken, sources_read, done, credit, mask),
             layout!(Fault: state, call, kind, pe, address, bytes, block, thread),
             format!("static_assert(oxshmem::ABI == {ABI}, \"ABI\");\n"),
+            format!("static_assert(oxshmem::UNMAPPED == {UNMAPPED}, \"UNMAPPED\");\n"),
         ];
         let source = format!(
             "#include \"{here}include/oxshmem.cuh\"\n{}",

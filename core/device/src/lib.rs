@@ -18,5 +18,11 @@ pub const SERVE_PTX: &str = include_str!("../kernels/serve.ptx");
 /// The kernel of [`SERVE_PTX`]. It takes the address of an [`Inbox`](inbox::Inbox) and runs as one thread.
 pub const SERVE: &std::ffi::CStr = c"oxshmem_serve";
 
+/// The PTX of `kernels/stream.cu`: the kernels of calls on streams. They are described in that file.
+pub const STREAM_PTX: &str = include_str!("../kernels/stream.ptx");
+
+/// The name of the variable of [`STREAM_PTX`] that holds its [`State`](layout::State).
+pub const STREAM_STATE: &std::ffi::CStr = c"oxshmem_stream_state";
+
 /// The name of the variable of each image that holds its [`State`](layout::State).
 pub const STATE: &std::ffi::CStr = c"oxshmem_state";

@@ -1,8 +1,9 @@
 //! The ring of requests that kernels make of the host, for PEs whose memory is not mapped for their GPU.
 //!
-//! Kernels take tickets from a counter in the GPU's memory, wait until their slot is free, fill it, and store its sequence last. The
-//! host reads slots in the order of tickets. It tells by three counters what it has read, whose sources may be changed, and what is
-//! complete at its target; all three only grow. `header/ring.cuh` is the kernels' side.
+//! Kernels take tickets from a counter in the GPU's memory, wait until their slot is free, fill it, and store its sequence last. Lanes of
+//! a warp that do so at once take their tickets together; their requests for neighbouring values become one. The host reads slots in the
+//! order of tickets. It tells by three counters what it has read, whose sources may be changed, and what is complete at its target; all
+//! three only grow. `header/ring.cuh` is the kernels' side.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -13,6 +14,11 @@ use crate::shared_memory::{SharedMemory, SharedWords};
 
 /// The slots of a ring: a power of two.
 pub const SLOTS: u64 = 1024;
+/// The lanes of a warp: at most so many take their tickets together.
+pub const LANES: usize = 32;
+
+// Lanes that take their tickets together wait for room for the last of them. It must not depend on a request of their own.
+const _: () = assert!(LANES as u64 <= SLOTS);
 
 /// The ring as kernels see it, in the GPU's memory. The fields are addresses there.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -100,6 +106,8 @@ pub struct Request {
     pub operation: Option<Operation>,
     /// The bytes of a word; or the operation of a signal (0 sets, 1 adds); or, of a put or get, 1 if the caller waits for it.
     pub width: u8,
+    /// Requests for neighbouring values that other lanes have joined to this one. Their tickets follow.
+    pub more: u8,
     /// The PE.
     pub pe: u32,
     /// The offset in that PE's GPU heap.
@@ -120,6 +128,8 @@ pub struct HostRing<M = SharedMemory> {
     memory: M,
     slots: u64,
     next: u64,
+    /// The operands of the request that was taken last, and of those that are joined to it.
+    values: [u64; LANES],
 }
 
 impl HostRing {
@@ -168,6 +178,7 @@ impl<M: SharedWords> HostRing<M> {
             memory,
             slots,
             next: 0,
+            values: [0; LANES],
         }
     }
 
@@ -175,18 +186,27 @@ impl<M: SharedWords> HostRing<M> {
         (ticket & (self.slots - 1)) as usize
     }
 
-    /// The next request, if a kernel has stored it whole. Its slot is free from then on.
+    /// The offset of a word of a ticket's slot.
+    fn word(&self, ticket: u64, number: usize) -> usize {
+        HostRing::SLOTS + self.place(ticket) * 64 + number * 8
+    }
+
+    fn load(&self, ticket: u64, number: usize, order: Ordering) -> u64 {
+        self.memory.load(self.word(ticket, number), order)
+    }
+
+    /// The next request, if a kernel has stored it whole. Its slot, and those of the requests that are joined to it, are free from then on.
     pub fn take(&mut self) -> Option<(u64, Request)> {
         let ticket = self.next;
-        let slot = HostRing::SLOTS + self.place(ticket) * 64;
-        if self.memory.load(slot + 56, Ordering::Acquire) != ticket + 1 {
+        if self.load(ticket, 7, Ordering::Acquire) != ticket + 1 {
             return None;
         }
-        let word = |number: usize| self.memory.load(slot + number * 8, Ordering::Relaxed);
+        let word = |number: usize| self.load(ticket, number, Ordering::Relaxed);
         let head = word(0);
         let request = Request {
             operation: Operation::ALL.get((head & 0xff) as usize).copied(),
             width: (head >> 8) as u8,
+            more: ((head >> 16) as u8).min(LANES as u8 - 1),
             pe: (head >> 32) as u32,
             remote: word(1),
             local: word(2),
@@ -194,10 +214,22 @@ impl<M: SharedWords> HostRing<M> {
             value: word(4),
             compare: word(5),
         };
-        self.next += 1;
+        self.values[0] = request.value;
+        if request.operation == Some(Operation::PutValue) {
+            for number in 1..=usize::from(request.more) {
+                self.values[number] = self.load(ticket + number as u64, 4, Ordering::Relaxed);
+            }
+        }
+        self.next += 1 + u64::from(request.more);
         self.memory
             .store(HostRing::TAKEN, self.next, Ordering::Release);
         Some((ticket, request))
+    }
+
+    /// The operands of the request that was taken last: its own, and those of puts of values that are joined to it.
+    #[must_use]
+    pub fn values(&self) -> &[u64; LANES] {
+        &self.values
     }
 
     /// The number of requests that were taken.
@@ -269,6 +301,7 @@ mod tests {
                 Request {
                     operation: Some(Operation::FetchAdd),
                     width: 8,
+                    more: 0,
                     pe: 3,
                     remote: 16,
                     local: 0x1000,
@@ -282,6 +315,40 @@ mod tests {
                 ticket + 1
             );
         }
+    }
+
+    #[test]
+    fn joined_requests_are_one_with_the_values_of_all() {
+        let mut memory = Box::new(Memory([0; HostRing::BYTES / 8]));
+        // SAFETY: as above.
+        let mut ring = unsafe { HostRing::new(memory.start()) };
+        // The group's slots go over the end of the ring.
+        ring.next = SLOTS - 2;
+        let store = |ring: &HostRing, ticket, number, value| {
+            let offset = ring.word(ticket, number);
+            ring.memory.store(offset, value, Ordering::Release);
+        };
+        let ticket = ring.next;
+        for lane in 0..5_u64 {
+            store(&ring, ticket + lane, 4, 100 + lane);
+        }
+        for (operation, more) in [(1_u64, 4_u64), (3, 31)] {
+            let ticket = ring.next;
+            store(&ring, ticket, 0, operation | 8 << 8 | more << 16);
+            assert_eq!(ring.take(), None);
+            store(&ring, ticket, 7, ticket + 1);
+            let (taken, request) = ring.take().unwrap();
+            assert_eq!((taken, u64::from(request.more)), (ticket, more));
+            assert_eq!(ring.taken(), ticket + 1 + more);
+            if operation == 1 {
+                assert_eq!(ring.values()[..5], [100, 101, 102, 103, 104]);
+            }
+        }
+        // A kernel's number is not believed.
+        let ticket = ring.next;
+        store(&ring, ticket, 0, 1 | 255 << 16);
+        store(&ring, ticket, 7, ticket + 1);
+        assert_eq!(usize::from(ring.take().unwrap().1.more), LANES - 1);
     }
 
     #[test]

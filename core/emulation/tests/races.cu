@@ -201,6 +201,48 @@ static void host_words() {
     CHECK(cudaDeviceSynchronize());
 }
 
+// Memory that the host's own code reads and writes, too.
+static void pinned() {
+    int* words;
+    CHECK(cudaMallocHost((void**)&words, 4096));
+    memset(words, 0, 4096);
+    writes<<<1, THREADS>>>(words);
+    if (!broken) CHECK(cudaDeviceSynchronize());
+    int sum = 0;
+    for (int i = 0; i < THREADS; ++i) sum += words[i];
+    words[THREADS] = sum;
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFreeHost(words));
+}
+static void pinned_source() {
+    int* words;
+    CHECK(cudaMallocHost((void**)&words, 4096));
+    cudaStream_t one;
+    CHECK(cudaStreamCreate(&one));
+    writes<<<1, THREADS, 0, one>>>(data);
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < THREADS; ++i) words[i] = round;
+        CHECK(cudaMemcpyAsync(data, words, 4 * THREADS, cudaMemcpyHostToDevice, one));
+        if (!broken) CHECK(cudaStreamSynchronize(one));
+    }
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFreeHost(words));
+}
+static void managed() {
+    int *words, copy[THREADS];
+    cudaEvent_t event;
+    CHECK(cudaEventCreate(&event));
+    CHECK(cudaMallocManaged(&words, 4096));
+    for (int i = 0; i < THREADS; ++i) words[i] = i;
+    reads<<<1, THREADS>>>(words, words + 100);
+    CHECK(cudaEventRecord(event));
+    if (!broken) CHECK(cudaEventSynchronize(event));
+    memcpy(copy, words + 100, sizeof copy);
+    CHECK(cudaDeviceSynchronize());
+    if (!broken && copy[5] != 5) exit(3);
+    CHECK(cudaFree(words));
+}
+
 // Kernels of one stream, of the default stream, and of a graph follow each other.
 static void in_turn() {
     cudaStream_t one;
@@ -249,6 +291,9 @@ int main(int count, char** words) {
     else if (is("copies")) copies();
     else if (is("in_turn")) in_turn();
     else if (is("host_words")) host_words();
+    else if (is("pinned")) pinned();
+    else if (is("pinned_source")) pinned_source();
+    else if (is("managed")) managed();
     else if (is("flag")) {
         if (as("release")) hand_over<RELEASE>();
         else if (as("acquire")) hand_over<ACQUIRE>();

@@ -57,6 +57,21 @@ __global__ void phases(int* data, int* wrong) {
         grid.sync();
     }
 }
+// Lanes that come here together take their numbers by one addition. Some come by another way, or not at all.
+__device__ int numbered(int* next) {
+    const unsigned lanes = __activemask();
+    const int leader = __ffs(lanes) - 1, before = __popc(lanes & ((1u << threadIdx.x % 32) - 1));
+    int first = 0;
+    if (before == 0) first = atomicAdd(next, __popc(lanes));
+    return __shfl_sync(lanes, first, leader) + before;
+}
+__global__ void numbers(int* next, int* taken) {
+    for (int i = 0; i < 5; ++i) {
+        if (threadIdx.x % 5 == 4) continue;
+        const int number = threadIdx.x % 2 ? numbered(next) : numbered(next);
+        atomicAdd(taken + number, 1);
+    }
+}
 __global__ void votes(int* wrong) {
     const unsigned lane = threadIdx.x % 32;
     int faults = 0;
@@ -121,5 +136,12 @@ int main() {
     CHECK(result() == 32);
     sum<<<1, 2048>>>(data, out, zero);
     CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    cudaMemset(data, 0, 400 * sizeof(int));
+    numbers<<<2, 48>>>(out, data);
+    const int lanes = 48 - 48 / 5, all = 2 * 5 * lanes;
+    CHECK(result() == all);
+    std::vector<int> taken(all + 1);
+    CHECK(cudaMemcpy(taken.data(), data, taken.size() * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess);
+    for (int i = 0; i <= all; ++i) CHECK(taken[i] == (i < all));
     puts("threads: all right");
 }

@@ -4,6 +4,7 @@ pub(crate) mod layout;
 pub(crate) mod open_library;
 pub(crate) mod ring_server;
 pub(crate) mod ring_state;
+pub(crate) mod ring_values;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,21 +12,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::{Zeroable, bytes_of, cast_slice};
+use oxshmem_collectives::team::{TeamInKernels, TeamState};
 use oxshmem_cuda::{DevicePtr, Module};
 use oxshmem_device_library::fault::BadCall;
-use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam};
+use oxshmem_device_library::layout::{
+    FLUSH_AFTER_WAIT, Shared, State, Team as DeviceTeam, UNMAPPED,
+};
 use oxshmem_device_library::{HEADER, STATE};
-use oxshmem_engine::group::Group;
 use oxshmem_engine::memory::target::OWN;
 use oxshmem_transport::MemoryKind;
 
 use crate::context::options::ContextOptions;
-use crate::device::layout::{DeviceLayout, PERMANENT, SCRATCH_SLOT_BYTES, TeamChunk};
+use crate::device::layout::{
+    DeviceLayout, PERMANENT, SCRATCH_SLOT_BYTES, STAGING_BYTES, STAGING_LOCK, TeamChunk,
+};
 use crate::device::open_library::OpenLibrary;
 use crate::device::ring_server::{RingServer, Served};
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
-use crate::stream::gpu_streams::GpuStreams;
+use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stream::library_kernels::{LibraryKernels, Staging};
+use crate::sym::Sym;
 use crate::team::Team;
 use crate::world::World;
 
@@ -88,12 +95,11 @@ impl World {
             });
         }
         let open = self.make_device_library(CALL, streams)?;
-        let open = self.inner.device.get_or_init(|| open);
-        if let Some(quiet) = open.server.as_ref().and_then(RingServer::quiet_handle) {
-            // The cell is empty: a library is opened once.
-            let _ = streams.ring_quiet.set(quiet);
-        }
-        Ok(DeviceLibrary::of(self, streams, open))
+        Ok(DeviceLibrary::of(
+            self,
+            streams,
+            self.inner.device.get_or_init(|| open),
+        ))
     }
 
     /// [`bindings::device_library`](crate::bindings::device_library).
@@ -117,21 +123,45 @@ impl World {
         let mut open = self.allocate_device_library(call, streams)?;
         let ready = self.set_up_device_library(call, streams, &mut open);
         let all_ready = self.all_say(ready.is_ok());
-        let inbox = ready?;
-        if !all_ready? {
+        if matches!(all_ready, Ok(false)) {
+            self.free_device_library(open);
+            ready?;
             return Err(Error::Gpu {
                 call,
                 why: "another PE could not open its part of the device library; its error says why"
                     .into(),
             });
         }
+        let (inbox, kernels) = ready?;
+        all_ready?;
         streams.gpu.open_inbox(inbox);
+        // The cell is empty: a library is opened once.
+        let _ = streams.library.set(kernels);
         // No PE's kernels call before all inboxes are open.
         self.barrier_all()?;
         Ok(open)
     }
 
-    /// All of its memory. Collective.
+    /// Gives the memory back of a library that no kernel knows of. All PEs do so, and none uses it any more.
+    fn free_device_library(&self, open: OpenLibrary) {
+        let OpenLibrary {
+            server,
+            layout,
+            chunks,
+            staging,
+            ..
+        } = open;
+        drop(server);
+        let chunks = chunks.into_inner();
+        let mut heap = self.heap(MemoryKind::Cuda);
+        let blocks = chunks.iter().map(|chunk| &chunk.block);
+        blocks
+            .chain([&layout.block])
+            .chain(&staging)
+            .for_each(|block| heap.free(block.offset()));
+    }
+
+    /// All of its memory. Collective: there is all of it on all PEs, or none.
     fn allocate_device_library(
         &self,
         call: &'static str,
@@ -144,29 +174,57 @@ impl World {
             self.allocate_own_on(MemoryKind::Cuda, call, DeviceLayout::bytes(pes, teams))?;
         let layout = DeviceLayout { block, pes, teams };
         let heap = self.worker.local_address(block.into()) as u64 - block.offset();
-        let open = OpenLibrary {
+        let mut open = OpenLibrary {
             server: None,
             layout,
             chunks: RefCell::default(),
+            staging: None,
             heap,
             state: self.device_state(streams, layout, heap),
         };
         let [of_world, of_others] = SCRATCH_SLOT_BYTES;
-        let library = DeviceLibrary::of(self, streams, &open);
-        library.add_chunk(call, 1, of_world)?;
         let others = PERMANENT - 1 + TeamChunk::first_teams(pes, splits.len());
-        library.add_chunk(call, others, of_others)?;
-        Ok(open)
+        let library = DeviceLibrary::of(self, streams, &open);
+        let added = library
+            .add_chunk(call, 1, of_world)
+            .and_then(|()| library.add_chunk(call, others, of_others))
+            .and_then(|()| self.allocate_staging(call, streams));
+        match added {
+            Ok(staging) => {
+                open.staging = staging;
+                Ok(open)
+            }
+            // An allocation fails on all PEs alike (M13); after a loss the world is of no use any more.
+            Err(error) => {
+                if matches!(error, Error::OutOfMemory { .. }) {
+                    self.free_device_library(open);
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox. It meets
-    /// no other PE.
+    /// The memory for what comes of PEs that are not mapped, on all PEs where one of them does not map another.
+    fn allocate_staging(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+    ) -> Result<Option<Sym<u8>>> {
+        let needs = streams.collective.is_err();
+        let bytes = STAGING_LOCK + STAGING_BYTES;
+        needs
+            .then(|| self.allocate_own_on(MemoryKind::Cuda, call, bytes))
+            .transpose()
+    }
+
+    /// This PE's own part: the thread that serves kernels, if one is needed, and the contents of its memory. Gives its inbox, and the
+    /// kernels of streams. It meets no other PE.
     fn set_up_device_library(
         &self,
         call: &'static str,
         streams: &GpuStreams,
         open: &mut OpenLibrary,
-    ) -> Result<GpuInbox> {
+    ) -> Result<(GpuInbox, LibraryKernels)> {
         // A GPU reaches its own memory, whatever the routes are.
         let is_mapped = |pe| pe == self.my_pe() || streams.address(pe, 0).is_some();
         if !(0..open.layout.pes).all(is_mapped) {
@@ -187,7 +245,7 @@ impl World {
         library.fill(call)?;
         let described = inbox.for_kernels(library.own(start + DeviceLayout::CLAIMED));
         library.write(call, address, bytes_of(&described))?;
-        Ok(inbox)
+        Ok((inbox, library.load_stream_kernels(call)?))
     }
 
     fn device_state(&self, streams: &GpuStreams, layout: DeviceLayout, heap: u64) -> State {
@@ -202,7 +260,7 @@ impl World {
             },
             heap,
             heap_bytes: self.gpu_heap_limit() as u64,
-            peers: own(layout.start() + DeviceLayout::PEERS),
+            distances: own(layout.start() + DeviceLayout::DISTANCES),
             teams: own(layout.pointer(0)),
             shared: own(layout.start()),
             ring: 0,
@@ -249,18 +307,36 @@ impl DeviceLibrary<'_> {
             let ring = server.ring(counter(DeviceLayout::HEAD), counter(DeviceLayout::CREDIT));
             self.write_own(call, layout.start() + DeviceLayout::RING, bytes_of(&ring))?;
         }
-        let heap_of = |pe| match self.streams.address(pe, 0) {
-            _ if pe == self.world.my_pe() => self.open.heap,
-            mapped => mapped.map_or(0, DevicePtr::as_raw),
+        let distance_to = |pe| match self.heap_of(pe) {
+            0 => UNMAPPED,
+            heap => heap.wrapping_sub(self.open.heap) as i64,
         };
-        let peers: Vec<u64> = (0..layout.pes).map(heap_of).collect();
+        let distances: Vec<i64> = (0..layout.pes).map(distance_to).collect();
         self.write_own(
             call,
-            layout.start() + DeviceLayout::PEERS,
-            cast_slice(&peers),
+            layout.start() + DeviceLayout::DISTANCES,
+            cast_slice(&distances),
         )?;
-        self.write_team(call, 0, &self.world.team().state().members)?;
-        self.write_team(call, 1, &self.world.shared_team().state().members)
+        self.write_team(call, 0, self.world.team().state())?;
+        self.write_team(call, 1, self.world.shared_team().state())
+    }
+
+    /// The kernels of calls on streams.
+    fn load_stream_kernels(&self, call: &'static str) -> Result<LibraryKernels> {
+        let context = &self.streams.gpu.context;
+        let (mut kernels, state) = LibraryKernels::load(context, self.open.heap).in_call(call)?;
+        self.write(call, state, bytes_of(&self.state))?;
+        kernels.ring = self.open.server.as_ref().and_then(RingServer::quiet_handle);
+        if let Some(block) = self.open.staging {
+            let lock = self.own(block.offset() as usize);
+            self.write(call, lock, &[0; STAGING_LOCK])?;
+            kernels.staging = Some(Staging {
+                lock,
+                rows: lock.add(STAGING_LOCK),
+                bytes: STAGING_BYTES as u64,
+            });
+        }
+        Ok(kernels)
     }
 
     /// Memory for the next teams by their numbers. Collective.
@@ -309,7 +385,17 @@ impl DeviceLibrary<'_> {
         }
     }
 
-    fn write_team(&self, call: &'static str, number: usize, members: &Group) -> Result<()> {
+    /// The address of a PE's heap for this PE's GPU; 0 where it is not mapped.
+    fn heap_of(&self, pe: usize) -> u64 {
+        match self.streams.address(pe, 0) {
+            // A GPU reaches its own memory, whatever the routes are.
+            _ if pe == self.world.my_pe() => self.open.heap,
+            mapped => mapped.map_or(0, DevicePtr::as_raw),
+        }
+    }
+
+    fn write_team(&self, call: &'static str, number: usize, state: &TeamState) -> Result<()> {
+        let members = &state.members;
         let Some(at) = self.open.layout_of(number) else {
             return Err(Error::Argument {
                 call,
@@ -326,6 +412,8 @@ impl DeviceLibrary<'_> {
         self.write_own(call, at.words, &zeros)?;
         let pes: Vec<u32> = members.pes().map(|pe| pe as u32).collect();
         self.write_own(call, at.members, cast_slice(&pes))?;
+        let heaps: Vec<u64> = members.pes().map(|pe| self.heap_of(pe)).collect();
+        self.write_own(call, at.heaps, cast_slice(&heaps))?;
         let team = DeviceTeam {
             n: pes.len() as u32,
             me: members.me() as u32,
@@ -337,7 +425,13 @@ impl DeviceLibrary<'_> {
         };
         self.write_own(call, at.team, bytes_of(&team))?;
         let address = own(at.team);
-        self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))
+        self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))?;
+        // Told again, it is the same.
+        let _ = state.in_kernels.set(TeamInKernels {
+            number: number as i32,
+            heaps: own(at.heaps),
+        });
+        Ok(())
     }
 
     /// Gives the kernels of a module their PE, their peers and their teams. Before any of them is launched; not while
@@ -416,7 +510,7 @@ impl DeviceLibrary<'_> {
             // The permanent ones are known.
             None => return Ok(i32::from(state.members.len() != self.world.n_pes())),
         };
-        let written = self.write_team(CALL, number, &state.members);
+        let written = self.write_team(CALL, number, state);
         let met = team.barrier();
         written.and(met)?;
         Ok(number as i32)

@@ -112,7 +112,8 @@ impl Context<'_> {
     pub(crate) fn quiet_kernels(&self) {
         #[cfg(feature = "cuda")]
         if let Some(streams) = &self.pe.gpu_streams
-            && let Some(ring) = streams.ring_quiet.get()
+            && let Some(library) = streams.library.get()
+            && let Some(ring) = &library.ring
         {
             ring.quiet();
         }

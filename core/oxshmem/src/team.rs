@@ -145,6 +145,12 @@ impl<'w> Team<'w> {
         }
     }
 
+    /// The context that it is bound to.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn context(&self) -> &Context<'w> {
+        self.context
+    }
+
     pub(crate) fn state(&self) -> &TeamState {
         match &self.held {
             Held::Borrowed(state) => state,

@@ -150,6 +150,11 @@ impl World {
     /// Lets work queued on streams wait again, if the program has acknowledged every loss.
     #[cfg(feature = "cuda")]
     pub(crate) fn resume_streams(&self, side: &GpuStreams) {
+        if let Some(ring) = side.library.get().and_then(|library| library.ring.as_ref()) {
+            // Requests towards lost PEs fail before it.
+            ring.quiet();
+            ring.forget_failure();
+        }
         side.stop_word.resume();
         // The loss of another PE meanwhile may have ended the waits before this resumed them.
         fence(Ordering::SeqCst);

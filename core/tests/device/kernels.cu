@@ -150,6 +150,27 @@ extern "C" __global__ void count(u64* words, u32* narrow, u64 times, int pe) {
     }
 }
 
+// Calls of single values by all lanes at once: on neighbouring words of 8 and of 2 bytes, on words apart, and by some lanes alone. Each
+// thread has its own words, and counts what is wrong. `met` tells whether lanes were ever at one place together.
+extern "C" __global__ void lanes(u64* words, u16* narrow, u64* counter, u64 rounds, int pe, u64* wrong, u64* met) {
+    const u32 me = thread_in_block() + blockIdx.x * threads_of_block();
+    for (u64 round = 1; round <= rounds; ++round) {
+        const u64 value = round * 1000 + me;
+        p(words + me, value, pe);
+        p(narrow + 3 + me, (u16)value, pe);
+        p(words + 128 + 2 * me, ~value, pe);
+        const u64 before = atomic_fetch_add(counter, 1, pe);
+        if (me % 3 == 1) atomic_add(counter + 1, me, pe);
+        quiet();
+        u64 faults = before >= rounds * gridDim.x * threads_of_block();
+        faults += g(words + me, pe) != value;
+        faults += g(narrow + 3 + me, pe) != (u16)value;
+        if (me % 2) faults += g(words + 128 + 2 * me, pe) != ~value;
+        if (faults) atomicAdd(wrong, faults);
+        if (Lanes::now().count() > 1) atomicAdd(met, 1ull);
+    }
+}
+
 // Every other atomic once, with the value that it gives.
 extern "C" __global__ void every_atomic(u64* words, u64* seen, int pe) {
     atomic_set(words + 0, 0xf0, pe);

@@ -15,6 +15,7 @@ mod job;
 mod kernels;
 #[path = "../on_gpu/mod.rs"]
 mod on_gpu;
+mod on_streams;
 mod programs;
 
 use job::{Job, end_well};
@@ -59,13 +60,16 @@ const PATHS: [&[(&str, &str)]; 5] = [
     ],
 ];
 
+fn on_path(job: Job, path: usize) -> Job {
+    PATHS[path]
+        .iter()
+        .fold(job, |job, (name, value)| job.with(name, value))
+}
+
 fn passes(program: &'static str, pes: &[usize], path: usize) {
     for &n in pes.iter().filter(|n| path == 0 || **n > 1) {
         if let Some(job) = job(n, program) {
-            let job = PATHS[path]
-                .iter()
-                .fold(job, |job, (name, value)| job.with(name, value));
-            end_well(job.start());
+            end_well(on_path(job, path).start());
         }
     }
 }
@@ -107,12 +111,17 @@ programs! {
     m19_g4_the_hosts_quiet_completes_what_kernels_left: "left-behind", [2, 3];
     m19_g2_one_threads_quiet_completes_a_grids_puts: "one-quiet", [2];
     m28_g5_atomics_of_kernels_and_hosts_lose_no_update: "count", [3];
+    m16_m28_lanes_of_a_warp_call_at_once: "lanes", [1, 2];
     m28_every_atomic_gives_the_old_value: "every-atomic", [2];
     m23_waits_for_several_words: "several", [2];
     m24_collective_calls_of_the_world: "collectives", [1, 3];
     m36_calls_one_behind_the_other_do_not_disturb_each_other: "sequence", [2, 4];
     m7_teams_are_known_in_kernels: "teams", [4];
     m8_numbers_and_addresses: "queries", [3];
+    m15_m16_m22_m23_transfers_on_streams: "transfers-on-streams", [1, 2, 3];
+    m24_m25_collective_calls_on_streams: "collectives-on-streams", [2, 4];
+    m24_folds_on_streams: "folds-on-streams", [3];
+    a_graph_of_calls_on_streams_is_launched_again: "graph", [2];
     m35_m38_a_bad_call_is_told_with_its_thread: "bad", [2];
     a_wait_that_takes_longer_than_it_may_ends: "deadline", [1];
     a_module_that_has_no_state_is_refused_by_name: "no-state", [1];
@@ -165,6 +174,18 @@ fn every_call_that_the_readme_names_has_a_kernel() {
     assert!(missing.is_empty(), "no kernel calls {missing:?}");
 }
 
+/// With a seed, lanes on the software driver gather by chance, and so make requests together.
+#[test]
+fn m16_m28_lanes_that_gather_make_requests_together() {
+    for seed in ["1", "2", "3"] {
+        let Some(job) = job(2, "lanes-together") else {
+            return;
+        };
+        let job = job.with("OXSHMEM_TRANSPORT", "loopback");
+        end_well(job.with("SOFTCUDA_SEED", seed).start());
+    }
+}
+
 #[test]
 fn memory_for_more_teams_is_allocated_when_it_is_asked_for() {
     let Some(job) = job(2, "many-teams") else {
@@ -175,7 +196,20 @@ fn memory_for_more_teams_is_allocated_when_it_is_asked_for() {
 
 #[test]
 fn g6_waits_of_kernels_end_when_a_pe_is_lost() {
-    let Some(job) = job(3, "lost") else { return };
+    loses_a_pe("lost", 0);
+}
+
+#[test]
+fn barriers_on_streams_end_when_a_pe_is_lost() {
+    for path in [0, 1] {
+        loses_a_pe("lost-on-streams", path);
+    }
+}
+
+/// PE 2 is killed while the others wait for it.
+fn loses_a_pe(program: &'static str, path: usize) {
+    let Some(job) = job(3, program) else { return };
+    let job = on_path(job, path);
     let mut pes = job.start();
     pes.iter_mut().for_each(|pe| pe.expect("ready"));
     pes[2].kill();

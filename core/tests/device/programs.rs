@@ -10,10 +10,11 @@ use oxshmem_cuda::Pinned;
 use crate::job::{PROGRAM, say};
 use crate::kernels::{Kernels, filled};
 use crate::on_gpu::{read, zeroed};
+use crate::on_streams;
 use crate::setting::DEADLINE;
 
-/// The scopes in `kernels.cu`. A warp's threads cannot meet on kernels that `ci/softcuda-kernels` builds.
-const SCOPES: [(u32, u32); 2] = [(0, 3), (2, 5)];
+/// The scopes in `kernels.cu`, each with the threads of a block.
+const SCOPES: [(u32, u32); 3] = [(0, 3), (1, 32), (2, 5)];
 
 /// A PE of another test's job.
 #[test]
@@ -33,6 +34,8 @@ fn pe() {
             "left-behind" => left_behind(&kernels),
             "one-quiet" => one_quiet(&kernels),
             "count" => count(&kernels),
+            "lanes" => lanes(&kernels).map(|_| ()),
+            "lanes-together" => lanes_together(&kernels),
             "every-atomic" => every_atomic(&kernels),
             "several" => several(&kernels),
             "collectives" => collectives(&kernels),
@@ -40,10 +43,15 @@ fn pe() {
             "teams" => teams(&kernels),
             "many-teams" => many_teams(&kernels),
             "queries" => queries(&kernels),
+            "transfers-on-streams" => on_streams::transfers(&kernels),
+            "collectives-on-streams" => on_streams::collectives(&kernels),
+            "folds-on-streams" => on_streams::folds(&kernels),
+            "graph" => on_streams::graph(&kernels),
             "bad" => bad(&kernels),
             "deadline" => deadline(kernels),
             "no-state" => no_state(&kernels),
             "lost" => return lost(&kernels),
+            "lost-on-streams" => return on_streams::lost(&kernels),
             other => panic!("no program {other}"),
         }?;
         world.barrier_all()?;
@@ -309,6 +317,48 @@ fn one_quiet(kernels: &Kernels<'_>) -> Result<()> {
         .map(|at| (left * 1000 + at) as u64)
         .collect();
     assert_eq!(read(world, data)?, wanted);
+    Ok(())
+}
+
+/// All lanes make calls at once. Gives how often some were at one place together.
+fn lanes(kernels: &Kernels<'_>) -> Result<u64> {
+    const ROUNDS: u64 = 12;
+    const THREADS: u64 = 2 * 40;
+    let world = kernels.world;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (words, narrow) = (zeroed::<u64>(world, 512)?, zeroed::<u16>(world, 128)?);
+    let (counter, wrong) = (zeroed::<u64>(world, 2)?, zeroed::<u64>(world, 1)?);
+    let met = zeroed::<u64>(world, 1)?;
+    world.barrier_all()?;
+    let args = Args::new()
+        .with(kernels.at(words))
+        .with(kernels.at(narrow))
+        .with(kernels.at(counter))
+        .with(ROUNDS)
+        .with(((me + 1) % n) as i32)
+        .with(kernels.at(wrong))
+        .with(kernels.at(met));
+    kernels.run(c"lanes", 2, (THREADS / 2) as u32, args)?;
+    world.barrier_all()?;
+    none_wrong(world, wrong)?;
+    let some = (0..THREADS).filter(|thread| thread % 3 == 1);
+    assert_eq!(
+        read(world, counter)?,
+        [ROUNDS * THREADS, ROUNDS * some.sum::<u64>()]
+    );
+    let last = |thread: u64| ROUNDS * 1000 + thread;
+    let all = read(world, words)?;
+    for thread in 0..THREADS {
+        assert_eq!(all[thread as usize], last(thread));
+        assert_eq!(all[128 + 2 * thread as usize], !last(thread));
+    }
+    let halves: Vec<u16> = (0..THREADS).map(|thread| last(thread) as u16).collect();
+    assert_eq!(read(world, narrow.range(3..3 + halves.len())?)?, halves);
+    Ok(read(world, met)?[0])
+}
+
+fn lanes_together(kernels: &Kernels<'_>) -> Result<()> {
+    assert_ne!(lanes(kernels)?, 0, "no lanes came together");
     Ok(())
 }
 

@@ -24,19 +24,24 @@ struct Relaxed {
     OXSHMEM_DEVICE ulonglong2 load_pair(const u64* at) { return words::load_pair_relaxed(at); }
 };
 
+// Bytes from any address as a word.
+template <class Loads>
+OXSHMEM_DEVICE u64 gather(const char* from, u32 bytes) {
+    u64 word = 0;
+#pragma unroll 1
+    for (u32 i = 0; i < bytes; ++i) word |= (u64)Loads::load((const u8*)from + i) << (8 * i);
+    return word;
+}
+
 template <class Loads, class Word>
 OXSHMEM_DEVICE void copy_word(char* to, const char* from) {
-    Word word = 0;
-    if ((u64)from % sizeof(Word) == 0)
-        word = Loads::load((const Word*)from);
-    else
-        for (u32 i = 0; i < sizeof(Word); ++i) word |= (Word)((Word)Loads::load((const u8*)from + i) << (8 * i));
-    *(volatile Word*)to = word;
+    const bool is_whole = (u64)from % sizeof(Word) == 0;
+    *(volatile Word*)to = is_whole ? Loads::load((const Word*)from) : (Word)gather<Loads>(from, sizeof(Word));
 }
 
 // Fewer than 16 bytes up to an alignment, or the rest behind one, by one thread.
 template <class Loads>
-OXSHMEM_DEVICE void copy_few(char* to, const char* from, u64 bytes) {
+OXSHMEM_OUTLINE void copy_few(char* to, const char* from, u64 bytes) {
     while (bytes > 0) {
         u32 step;
         if (bytes >= 8 && (u64)to % 8 == 0) {
@@ -123,7 +128,7 @@ OXSHMEM_OUTLINE void copy_any(char* to, const char* from, u64 bytes, u64 thread,
 template <class Loads, class Scope>
 OXSHMEM_DEVICE void copy(Scope scope, char* to, const char* from, u64 bytes) {
     if (bytes == 8 && ((u64)to | (u64)from) % 8 == 0) {
-        if (scope.rank() == 0) copy_word<Loads, u64>(to, from);
+        if (scope.rank() == 0) *(volatile u64*)to = Loads::load((const u64*)from);
     } else {
         copy_any<Loads>(to, from, bytes, scope.rank(), scope.size());
     }

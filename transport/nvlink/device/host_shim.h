@@ -51,6 +51,12 @@ inline thread_local dim3 blockIdx, threadIdx, gridDim, blockDim;
 // How often this GPU thread has slept.
 inline thread_local unsigned softcuda_naps;
 
+// The values of the lanes that met.
+struct softcuda_exchange {
+    unsigned lanes, unused;
+    unsigned long long values[32];
+};
+
 extern "C" {
 // Which GPU thread the calling one now stands for: block, thread, grid's and block's dimensions.
 __attribute__((weak)) void softcuda_thread(unsigned bx, unsigned by, unsigned bz, unsigned tx,
@@ -62,22 +68,54 @@ __attribute__((weak)) void softcuda_thread(unsigned bx, unsigned by, unsigned bz
     blockDim = {dx, dy, dz};
     softcuda_naps = 0;
 }
-// Set by the driver: the barrier of a block's threads, and the call by which a thread that waits gives
-// way to the others, which run on the same thread of the host.
+// Set by the driver: the barrier of a block's threads; the call by which a thread that waits gives way to
+// the others, which run on the same thread of the host; and a meeting of the lanes of `mask`, which returns
+// when all of them that have not ended have come with the same `kind`.
 __attribute__((weak)) void (*softcuda_syncthreads)(void) = nullptr;
 __attribute__((weak)) void (*softcuda_pause)(void) = nullptr;
+__attribute__((weak)) const softcuda_exchange* (*softcuda_warp)(unsigned mask, unsigned kind,
+                                                                unsigned long long value) = nullptr;
 }
 
 inline void __syncthreads() {
     if (softcuda_syncthreads) softcuda_syncthreads();
 }
 
-// Threads of a warp cannot meet here. A kernel that asks for it ends with a message, unless the warp has one thread.
-inline void __syncwarp(unsigned mask = 0xffffffffu) {
-    if ((mask & (mask - 1)) == 0) return;
-    fprintf(stderr, "softcuda: __syncwarp is not available to kernels that ci/softcuda-kernels builds\n");
+// The kinds of meetings, as the driver numbers them.
+enum { SOFTCUDA_ACTIVE, SOFTCUDA_SYNC, SOFTCUDA_SHUFFLE, SOFTCUDA_VOTE };
+
+inline unsigned softcuda_lane() {
+    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
+}
+
+// A lane alone has nobody to meet. Without a driver lanes cannot.
+inline const softcuda_exchange* softcuda_meet(unsigned mask, unsigned kind, unsigned long long value) {
+    if (softcuda_warp) return softcuda_warp(mask, kind, value);
+    fprintf(stderr, "softcuda: lanes of a warp cannot meet in code that runs without the driver\n");
     abort();
 }
+
+// The lanes that are at this place of the code at once. Without a driver each is alone, which CUDA allows.
+__attribute__((noinline)) inline unsigned __activemask() {
+    if (!softcuda_warp) return 1u << softcuda_lane();
+    return softcuda_warp(0, SOFTCUDA_ACTIVE, (unsigned long long)__builtin_return_address(0))->lanes;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+    if ((mask & (mask - 1)) != 0) softcuda_meet(mask, SOFTCUDA_SYNC, 0);
+}
+inline unsigned long long __shfl_sync(unsigned mask, unsigned long long value, int source) {
+    if ((mask & (mask - 1)) == 0) return value;
+    return softcuda_meet(mask, SOFTCUDA_SHUFFLE, value)->values[source];
+}
+inline int __all_sync(unsigned mask, int yes) {
+    if ((mask & (mask - 1)) == 0) return yes;
+    const softcuda_exchange* all = softcuda_meet(mask, SOFTCUDA_VOTE, yes != 0);
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if ((all->lanes >> lane & 1) && !all->values[lane]) return 0;
+    return 1;
+}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
 
 // Whoever sleeps waits for another thread. Without a driver: give way, and after a while leave the CPU
 // alone.

@@ -6,52 +6,7 @@
 // a program that reduces nothing need not wait for.
 
 #include "kernel.cuh"
-
-struct f16 {
-    u16 bits;
-};
-struct bf16 {
-    u16 bits;
-};
-
-#ifdef __CUDA_ARCH__
-DEVICE float to_float(f16 value) {
-    float wide;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
-    return wide;
-}
-DEVICE f16 to_f16(float wide) {
-    f16 value;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(value.bits) : "f"(wide));
-    return value;
-}
-#else
-DEVICE float to_float(f16 value) {
-    _Float16 narrow;
-    memcpy(&narrow, &value, sizeof narrow);
-    return (float)narrow;
-}
-DEVICE f16 to_f16(float wide) {
-    const _Float16 narrow = (_Float16)wide;
-    f16 value;
-    memcpy(&value, &narrow, sizeof value);
-    return value;
-}
-#endif
-
-DEVICE float to_float(bf16 value) {
-    const u32 bits = (u32)value.bits << 16;
-    float wide;
-    memcpy(&wide, &bits, sizeof wide);
-    return wide;
-}
-// To the nearest, ties to even. A NaN is not rounded: it could overflow to a number.
-DEVICE bf16 to_bf16(float wide) {
-    u32 bits;
-    memcpy(&bits, &wide, sizeof bits);
-    if (wide == wide) bits += 0x7fff + (bits >> 16 & 1);
-    return bf16{(u16)(bits >> 16)};
-}
+#include "half.cuh"
 
 // The type that elements are folded in: at least 32 bits; f16 and bf16 are rounded once, at the end.
 template <class T>

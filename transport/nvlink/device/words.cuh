@@ -97,6 +97,9 @@ OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
     asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];" : "=l"(pair.x), "=l"(pair.y) : "l"(words) : "memory");
     return pair;
 }
+OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(first), "l"(second) : "memory");
+}
 
 // Orders what this thread did before, and what a barrier of its group had ordered before that, with
 // what it does later, for the whole system.
@@ -147,6 +150,10 @@ OXSHMEM_ATOMICS(u64)
 
 OXSHMEM_DEVICE ulonglong2 load_pair_relaxed(const u64* words) {
     return ulonglong2{load_relaxed(words), load_relaxed(words + 1)};
+}
+OXSHMEM_DEVICE void store_pair_relaxed(u64* words, u64 first, u64 second) {
+    store_relaxed(words, first);
+    store_relaxed(words + 1, second);
 }
 
 OXSHMEM_DEVICE void fence_all() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }

@@ -55,39 +55,6 @@ pub(crate) fn is_image(at: In<u8>) -> bool {
         .all(|(index, byte)| at.at(index).is_ok_and(|found| found == *byte))
 }
 
-/// The addresses of the shared object that has an address in it: the first, and their number.
-fn extent(inside: *mut c_void) -> (usize, usize) {
-    struct Search {
-        inside: usize,
-        found: (usize, usize),
-    }
-    unsafe extern "C" fn look(
-        object: *mut libc::dl_phdr_info,
-        _: usize,
-        search: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the object that the loader gives, and the search that `extent` gives.
-        let (object, search) = unsafe { (&*object, &mut *search.cast::<Search>()) };
-        let count = usize::from(object.dlpi_phnum);
-        // SAFETY: so many headers lie there.
-        let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, count) };
-        let loaded = headers.iter().filter(|one| one.p_type == libc::PT_LOAD);
-        let end = loaded.map(|one| (one.p_vaddr + one.p_memsz) as usize).max();
-        let (base, length) = (object.dlpi_addr as usize, end.unwrap_or(0));
-        if (base..base + length).contains(&search.inside) {
-            search.found = (base, length);
-        }
-        0
-    }
-    let mut search = Search {
-        inside: inside.addr(),
-        found: (0, 0),
-    };
-    // SAFETY: the function above, and what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-    search.found
-}
-
 /// The bytes of an image's shared object.
 fn object<'a>(at: In<u8>) -> Outcome<&'a [u8]> {
     let head = at.list(16)?;
@@ -124,9 +91,7 @@ impl Image {
         if checked {
             let mut content = DefaultHasher::new();
             code.hash(&mut content);
-            let code = extent(slot);
-            start = code.0;
-            crate::race::activate(code, content.finish());
+            start = crate::race::activate(slot.addr(), content.finish());
         }
         Ok(Image {
             object,

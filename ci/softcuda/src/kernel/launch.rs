@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::fiber::{self, Grid, Progress};
+use super::fiber::{self, Grid, Progress, Room};
 use super::module::{Function, function, resident_blocks};
 use super::shape::{Position, Shape};
 use crate::call::{In, Outcome};
@@ -107,6 +107,7 @@ struct Launch {
     shape: Shape,
     shared: u32,
     arguments: Arguments,
+    is_cooperative: bool,
 }
 
 impl Launch {
@@ -140,7 +141,9 @@ impl Launch {
             place: tell.as_ref().map(|tell| tell as &(dyn Fn(Position) + Sync)),
             shared: self.shared,
             over: &over,
-            most_resident: resident_blocks(threads) * u64::from(threads),
+            room: Room::on(context.ordinal, resident_blocks(threads)),
+            is_cooperative: self.is_cooperative,
+            patience: driver.config.patience,
             seed: driver.config.seed,
             check,
             progress: Progress::default(),
@@ -195,6 +198,7 @@ fn launch(
         shape,
         shared,
         arguments,
+        is_cooperative: cooperative,
     };
     stream.give(Arc::new(move |context| launch.run(context)))?;
     Ok(())

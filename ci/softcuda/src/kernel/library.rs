@@ -6,14 +6,14 @@
 //!   reads the arguments through the pointers, and writes none;
 //! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
 //!   which sets the calling thread's position in the grid;
-//! * optional: `void (*softcuda_syncthreads)(void)` and `void (*softcuda_pause)(void)`, which the driver
-//!   fills in: the block's barrier, and the call with which a thread that waits gives way;
+//! * optional: `void (*softcuda_syncthreads)(void)`, `void (*softcuda_pause)(void)` and `softcuda_warp`, which the
+//!   driver fills in: the block's barrier, the call with which a thread that waits gives way, and meetings of lanes;
 //! * the modules' variables under their own names.
 
 use std::ffi::c_void;
 use std::path::Path;
 
-use super::fiber::{pause, syncthreads};
+use super::fiber::{pause, syncthreads, warp};
 use super::shape::{Packed, Position};
 use super::shared_object::SharedObject;
 
@@ -41,14 +41,15 @@ impl HostLibrary {
         let place = object
             .symbol("softcuda_thread")
             .ok_or("exports no softcuda_thread, so is no host build of kernels")?;
-        let hooks: [(&str, unsafe extern "C" fn()); 2] = [
-            ("softcuda_syncthreads", syncthreads),
-            ("softcuda_pause", pause),
+        let hooks: [(&str, *const c_void); 3] = [
+            ("softcuda_syncthreads", syncthreads as *const c_void),
+            ("softcuda_pause", pause as *const c_void),
+            ("softcuda_warp", warp as *const c_void),
         ];
         for (name, function) in hooks {
             if let Some(slot) = object.symbol(name) {
-                // SAFETY: by the agreement above, a variable that holds a function pointer.
-                unsafe { slot.cast::<unsafe extern "C" fn()>().write(function) };
+                // SAFETY: by the agreement above, a variable that holds a pointer to a function of that type.
+                unsafe { slot.cast::<*const c_void>().write(function) };
             }
         }
         // SAFETY: by the agreement above, a function of that type.

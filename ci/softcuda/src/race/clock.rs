@@ -35,21 +35,23 @@ impl Clock {
     /// Whether a point comes before this one.
     pub(crate) fn knows(&self, stamp: Stamp) -> bool {
         let Stamp { agent, epoch } = stamp;
-        if self.is_over(agent) {
-            return true;
-        }
-        let found = self
-            .agents
-            .binary_search_by_key(&agent, |(agent, _)| *agent);
-        found.is_ok_and(|at| self.agents[at].1 >= epoch)
+        self.is_over(agent) || self.last_epoch(agent).is_some_and(|last| last >= epoch)
+    }
+
+    /// The last epoch of an agent that has happened, as far as its piece is not known to be over.
+    pub(super) fn last_epoch(&self, agent: Agent) -> Option<u32> {
+        number_of(&self.agents, agent)
+    }
+
+    /// The last piece of a strand that is over.
+    pub(super) fn last_piece(&self, strand: u32) -> Option<u32> {
+        number_of(&self.pieces, strand)
     }
 
     /// Whether the piece of an agent is over.
     fn is_over(&self, agent: Agent) -> bool {
-        let found = self
-            .pieces
-            .binary_search_by_key(&agent.strand, |(strand, _)| *strand);
-        found.is_ok_and(|at| self.pieces[at].1 >= agent.piece)
+        let last = self.last_piece(agent.strand);
+        last.is_some_and(|last| last >= agent.piece)
     }
 
     /// Adds what has happened before another point. Gives whether anything was new.
@@ -74,8 +76,9 @@ impl Clock {
         }
     }
 
-    /// Adds points of threads that are not over.
+    /// Adds points, as far as their threads are not over.
     pub(crate) fn add_all(&mut self, mut stamps: Vec<(Agent, u32)>) {
+        stamps.retain(|(agent, _)| !self.is_over(*agent));
         stamps.sort_unstable();
         merge(&mut self.agents, &stamps);
     }
@@ -125,6 +128,12 @@ pub(super) fn covers(clock: &Clock, other: &Clock) -> bool {
         })
     };
     other.pieces.iter().all(over) && other.agents.iter().all(known)
+}
+
+/// The number of a key in a sorted list.
+fn number_of<K: Ord + Copy>(list: &[(K, u32)], key: K) -> Option<u32> {
+    let found = list.binary_search_by_key(&key, |(known, _)| *known);
+    found.ok().map(|at| list[at].1)
 }
 
 /// Merges a sorted list into another: of two numbers of one key the greater counts. Gives whether anything changed.

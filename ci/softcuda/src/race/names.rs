@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
+use super::objects;
+
 /// Bits of an address, and of an offset in a file.
 const ADDRESS: u32 = 47;
 const OFFSET: u32 = 40;
@@ -45,6 +47,13 @@ fn below<T: Copy>(
     let map = map.read().unwrap_or_else(PoisonError::into_inner);
     let (start, found) = map.range(..=at).next_back()?;
     (at - start < length(found)).then_some((*start, *found))
+}
+
+/// The bytes from an address on, of so many, that lie before the next mapping.
+fn next_mapped(at: usize, length: usize) -> usize {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    let next = files.range(at..at.saturating_add(length)).next();
+    next.map_or(length, |(start, _)| start - at)
 }
 
 /// Bytes of a file are mapped at an address.
@@ -88,6 +97,14 @@ pub(super) fn loaded(at: usize, length: usize, content: u64) {
     codes.insert(at, Code { length, content });
 }
 
+/// Has code of the program's own named as images' is.
+pub(super) fn know_code(pc: usize) {
+    if below(&CODES, pc, |code| code.length).is_none() {
+        let (at, length) = objects::extent(pc);
+        loaded(at, length, objects::content(pc));
+    }
+}
+
 /// It is loaded no more.
 pub(super) fn unloaded(at: usize) {
     let mut codes = CODES.write().unwrap_or_else(PoisonError::into_inner);
@@ -127,13 +144,19 @@ impl Numbers {
         Some(OF_FILE | number << OFFSET)
     }
 
-    /// The name of a byte in a process.
-    pub(super) fn byte(&mut self, process: usize, at: usize) -> usize {
+    /// The name of the first of some bytes in a process, and how many of them have names that follow it: a long copy may be of several
+    /// mappings.
+    pub(super) fn bytes(&mut self, process: usize, at: usize, length: usize) -> (usize, usize) {
         match below(&FILES, at, |part| part.length) {
-            None => (process + 1) << ADDRESS | at,
+            None => {
+                let next = next_mapped(at, length);
+                ((process + 1) << ADDRESS | at, next)
+            }
             Some((start, part)) => {
                 let file = self.file(part.file);
-                OF_FILE | file << OFFSET | (part.offset + (at - start))
+                let inside = at - start;
+                let name = OF_FILE | file << OFFSET | (part.offset + inside);
+                (name, length.min(part.length - inside))
             }
         }
     }
@@ -180,24 +203,40 @@ mod tests {
         let file = (7, 4711);
         mapped(0x10_0000, 0x2000, file, 0);
         mapped(0x20_0000, 0x1000, file, 0x1000);
-        let name = numbers.byte(0, 0x10_1008);
-        assert_eq!(numbers.byte(3, 0x20_0008), name);
+        let name = numbers.bytes(0, 0x10_1008, 1).0;
+        assert_eq!(numbers.bytes(3, 0x20_0008, 1).0, name);
         assert!(is_of_file(name));
-        assert_ne!(numbers.byte(0, 0x10_0008), name);
+        assert_ne!(numbers.bytes(0, 0x10_0008, 1).0, name);
         unmapped(0x20_0000);
-        let own = [0, 1].map(|process| numbers.byte(process, 0x20_0008));
+        let own = [0, 1].map(|process| numbers.bytes(process, 0x20_0008, 1).0);
         assert!(own[0] != own[1] && !own.map(is_of_file).contains(&true));
+    }
+
+    #[test]
+    fn bytes_of_several_mappings_have_the_names_of_each() {
+        let mut numbers = Numbers::default();
+        mapped(0x40_0000, 0x1000, (9, 1), 0);
+        mapped(0x40_1000, 0x1000, (9, 2), 0);
+        let mut lengths = Vec::new();
+        let mut at = 0x40_0000 - 16;
+        while at < 0x40_2000 + 16 {
+            let (name, length) = numbers.bytes(0, at, 0x40_2000 + 16 - at);
+            assert_eq!(numbers.bytes(0, at + length - 1, 1).0, name + length - 1);
+            lengths.push(length);
+            at += length;
+        }
+        assert_eq!(lengths, [16, 0x1000, 0x1000, 16]);
     }
 
     #[test]
     fn a_file_that_has_ended_gives_its_number_to_another() {
         let mut numbers = Numbers::default();
         mapped(0x30_0000, 0x1000, (8, 1), 0);
-        let first = numbers.byte(0, 0x30_0000);
+        let first = numbers.bytes(0, 0x30_0000, 1).0;
         assert_eq!(numbers.end((8, 1)), Some(first));
         assert_eq!(numbers.end((8, 1)), None);
         mapped(0x30_0000, 0x1000, (8, 2), 0);
-        assert_eq!(numbers.byte(0, 0x30_0000), first);
+        assert_eq!(numbers.bytes(0, 0x30_0000, 1).0, first);
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, OnceLock};
 
 use super::arena::{self, Arena};
-use super::clock::{Clock, join};
+use super::clock::{Agent, Clock, join};
+use super::known::Host;
 use super::meeting;
 use super::names::Numbers;
+use super::pending::{Completes, Pending};
 use super::shadow::{ByAddress, Shadow};
 use super::thread::Released;
 use crate::kernel::shape::Shape;
@@ -24,61 +26,6 @@ pub(super) struct Launch {
     pub(super) shape: Shape,
 }
 
-/// A process of the job, as a thread that waits for its GPU's work, and gives it work.
-#[derive(Default)]
-pub(super) struct Host {
-    /// Its name in reports; empty if it is alone.
-    pub(super) name: String,
-    pub(super) clock: Arc<Clock>,
-    /// Knowledge that other hosts may have of it: all that it knew at its last call.
-    told: Arc<Clock>,
-    /// Knowledge that others' kernels may have of it: what kernels have told it to pass on, what was before unseen work, and what it
-    /// knew when it wrote to GPU memory itself.
-    passed: Arc<Clock>,
-    /// The number of the last meeting of all that it has come to, and what it knew there and at the one before.
-    meeting: u64,
-    said: [Arc<Clock>; 2],
-    /// Whether it is there: the library may still end work in that call, which the others then know of.
-    meets: bool,
-}
-
-impl Host {
-    /// Hears of something. If it tells others at once, they may have heard of it.
-    pub(super) fn hears(&mut self, clock: &Arc<Clock>, tells: bool) {
-        join(&mut self.clock, clock);
-        if tells {
-            join(&mut self.told, clock);
-        }
-        if tells && self.meets {
-            join(&mut self.said[(self.meeting % 2) as usize], clock);
-        }
-    }
-
-    /// Leaves a meeting.
-    pub(super) fn leaves(&mut self) {
-        self.meets = false;
-    }
-
-    /// Tells other hosts what it knows, at a meeting or not; and their kernels, if it writes to GPU memory.
-    pub(super) fn tells(&mut self, on_gpu: bool, meeting: u64) {
-        let clock = keep(&self.clock);
-        join(&mut self.told, &clock);
-        if on_gpu {
-            join(&mut self.passed, &clock);
-        }
-        if meeting != 0 {
-            self.meeting = meeting;
-            self.meets = true;
-            self.said[(meeting % 2) as usize] = clock;
-        }
-    }
-
-    /// Others may hear of this.
-    pub(super) fn passes(&mut self, clock: &Arc<Clock>) {
-        join(&mut self.passed, clock);
-    }
-}
-
 /// The notes.
 pub(super) struct Notes {
     pub(super) shadow: Shadow,
@@ -86,10 +33,11 @@ pub(super) struct Notes {
     pub(super) published: ByAddress<Vec<Released>>,
     /// By their numbers.
     pub(super) hosts: Vec<Host>,
-    /// The number of changes of their clocks.
+    /// The number of times that what one of them passes on may have changed.
     pub(super) changes: u64,
     /// By a strand's number: the number of its process.
     pub(super) strands: Vec<usize>,
+    pub(super) pending: Pending,
     /// By strand and piece.
     pub(super) launches: HashMap<(u32, u32), Launch>,
     /// The number of times that memory was forgotten.
@@ -111,6 +59,7 @@ impl Notes {
             hosts: Vec::new(),
             changes: 0,
             strands: Vec::new(),
+            pending: Pending::default(),
             launches: HashMap::with_capacity(ROOM),
             forgets: 0,
             told: HashSet::with_capacity(ROOM),
@@ -131,18 +80,20 @@ impl Notes {
     }
 
     fn add_host(&mut self, name: &str) -> usize {
-        self.hosts.push(Host {
-            name: name.to_owned(),
-            ..Host::default()
-        });
+        self.hosts.push(Host::new(name));
         self.hosts.len() - 1
     }
 
     /// The name of a byte of this process.
     pub(super) fn byte(&mut self, at: usize) -> usize {
+        self.bytes(at, 1).0
+    }
+
+    /// The name of the first of some bytes of this process, and how many of them have names that follow it.
+    pub(super) fn bytes(&mut self, at: usize, length: usize) -> (usize, usize) {
         match &mut self.numbers {
-            None => at,
-            Some(numbers) => numbers.byte(me(), at),
+            None => (at, length),
+            Some(numbers) => numbers.bytes(me(), at, length),
         }
     }
 
@@ -154,10 +105,36 @@ impl Notes {
         }
     }
 
+    /// Adds to a clock of this process what a call completes behind what the clock has.
+    pub(super) fn complete(&self, clock: &mut Clock, by: Completes) {
+        let is_own = |strand: u32| self.strands.get(strand as usize) == Some(&me());
+        self.pending.complete(clock, by, is_own);
+    }
+
     /// This process.
     pub(super) fn host(&mut self) -> &mut Host {
         self.changes += 1;
         &mut self.hosts[me()]
+    }
+
+    /// All that this process's host knows, and has done.
+    pub(super) fn known(&mut self) -> &Arc<Clock> {
+        self.hosts[me()].now()
+    }
+
+    /// The number of a new strand of this process.
+    pub(super) fn new_strand(&mut self) -> u32 {
+        self.strands.push(me());
+        (self.strands.len() - 1) as u32
+    }
+
+    /// This process's host as a thread.
+    pub(super) fn host_agent(&mut self) -> Agent {
+        let known = self.hosts[me()].agent();
+        known.unwrap_or_else(|| {
+            let strand = self.new_strand();
+            self.host().becomes(strand)
+        })
     }
 
     /// The other processes.
@@ -170,60 +147,41 @@ impl Notes {
 
     /// All that the others may have told; none if there is no other.
     pub(super) fn told_by_others(&self) -> Option<Arc<Clock>> {
-        self.joined(|host| [&host.told, &host.passed])
+        let clocks = self.others().flat_map(|host| [&host.told, &host.passed]);
+        (self.hosts.len() > 1).then(|| joined(clocks))
     }
 
     /// All that the others have said at a meeting.
     pub(super) fn said_at(&self, meeting: u64) -> Option<Arc<Clock>> {
-        let came = |host: &Host| host.meeting >= meeting;
         // One that has come to no meeting since it looks for races has said nothing at one.
-        static NOTHING: LazyLock<Arc<Clock>> = LazyLock::new(Arc::default);
-        self.joined(|host| match came(host) {
-            true => [&host.said[(meeting % 2) as usize], &host.passed],
-            false => [&*NOTHING, &host.passed],
-        })
+        let came = self.others().filter(|host| host.meeting >= meeting);
+        let said = came.map(|host| &host.said[(meeting % 2) as usize]);
+        let clocks = said.chain(self.others().map(|host| &host.passed));
+        (self.hosts.len() > 1).then(|| joined(clocks))
     }
 
     /// All that hosts may have passed on to kernels: this one, too, which moves data for others.
     pub(super) fn passed(&self) -> Arc<Clock> {
         static LAST: Mutex<(u64, Option<Arc<Clock>>)> = Mutex::new((0, None));
-        arena::inside(false, || {
-            let mut last = lock(&LAST);
-            if last.1.is_none() || last.0 != self.changes {
-                let mut all = Arc::default();
-                self.hosts
-                    .iter()
-                    .for_each(|host| join(&mut all, &host.passed));
-                *last = (self.changes, Some(all));
+        let mut last = lock(&LAST);
+        match &last.1 {
+            Some(clock) if last.0 == self.changes => Arc::clone(clock),
+            _ => {
+                let all = joined(self.hosts.iter().map(|host| &host.passed));
+                *last = (self.changes, Some(Arc::clone(&all)));
+                all
             }
-            last.1.clone().unwrap_or_default()
-        })
-    }
-
-    /// Some clocks of all other processes in one, which is this process's own.
-    fn joined<'n, const N: usize>(
-        &'n self,
-        of: impl Fn(&'n Host) -> [&'n Arc<Clock>; N],
-    ) -> Option<Arc<Clock>> {
-        if self.hosts.len() < 2 {
-            return None;
         }
-        arena::inside(false, || {
-            let mut all = Arc::default();
-            for clock in self.others().flat_map(of) {
-                join(&mut all, clock);
-            }
-            Some(all)
-        })
     }
 }
 
-/// A clock for the notes.
-pub(super) fn keep(clock: &Arc<Clock>) -> Arc<Clock> {
-    match arena::is_inside() {
-        true => Arc::new(Clock::clone(clock)),
-        false => Arc::clone(clock),
-    }
+/// Some clocks in one, which is this process's own.
+fn joined<'n>(clocks: impl Iterator<Item = &'n Arc<Clock>>) -> Arc<Clock> {
+    arena::inside(false, || {
+        let mut all = Arc::default();
+        clocks.for_each(|clock| join(&mut all, clock));
+        all
+    })
 }
 
 /// A clock of the notes for this process alone.

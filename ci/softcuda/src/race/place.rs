@@ -13,4 +13,6 @@ pub(crate) struct Place {
 pub(crate) const COPY: usize = 1;
 pub(crate) const FILL: usize = 2;
 pub(crate) const STREAM_WORD: usize = 3;
+/// A nonblocking call of the host.
+pub(super) const HOST_CALL: usize = 4;
 pub(super) const CODES: usize = 16;

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex, Once};
 
 use super::clock::Agent;
+use super::known::Host;
 use super::notes::Notes;
-use super::place::{COPY, FILL, STREAM_WORD};
-use super::scope::Reach;
+use super::pending::{self, Operand};
+use super::place::{COPY, FILL, HOST_CALL, STREAM_WORD};
+use super::scope::{OF_HOST, Reach};
 use super::shadow::Access;
 use crate::sync::lock;
 
@@ -81,13 +83,16 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
 /// An access in words.
 fn told(notes: &Notes, access: &Access) -> String {
     let len = access.len;
-    let what = match (access.kind.writes, access.kind.atomic) {
-        (true, false) => "a write",
-        (false, false) => "a read",
-        (true, true) => "an atomic or volatile write",
-        (false, true) => "an atomic or volatile read",
+    let operand = Operand::of_agent(access.stamp.agent);
+    let what = match (operand, access.kind.writes, access.kind.atomic) {
+        (None, true, false) => "a write",
+        (None, false, false) => "a read",
+        (None, true, true) => "an atomic or volatile write",
+        (None, false, true) => "an atomic or volatile read",
+        (Some(_), true, _) => "a nonblocking write",
+        (Some(_), false, _) => "a nonblocking read",
     };
-    let agent = access.stamp.agent;
+    let agent = pending::caller(access.stamp.agent);
     let process = process(notes, agent);
     let whose = match notes.hosts.get(process) {
         Some(host) if notes.hosts.len() > 1 => format!("{}'s ", host.name),
@@ -99,13 +104,19 @@ fn told(notes: &Notes, access: &Access) -> String {
             let fill = article(&whose, "fill (cudaMemset)");
             return format!("{what} of {len} bytes by {fill}");
         }
+        HOST_CALL => {
+            let call = article(&whose, "call of the host");
+            return format!("{what} of {len} bytes by {call}");
+        }
         STREAM_WORD => {
             let stream = article(&whose, "stream (cuStreamWriteValue)");
             return format!("a write of {stream}");
         }
         _ => {}
     }
+    let is_host = |host: &Host| host.agent() == Some(agent);
     let who = match notes.launches.get(&(agent.strand, agent.piece)) {
+        None if notes.hosts.iter().any(is_host) => "the host".to_owned(),
         None => format!("thread {}", agent.thread),
         Some(launch) => {
             let threads = launch.shape.block_threads();
@@ -119,7 +130,7 @@ fn told(notes: &Notes, access: &Access) -> String {
             )
         }
     };
-    let scope = match access.kind.atomic {
+    let scope = match access.kind.atomic && operand.is_none() {
         true => format!(", scope {}", access.reach.scope.name()),
         false => String::new(),
     };
@@ -139,7 +150,7 @@ fn article(whose: &str, thing: &str) -> String {
 
 /// The number of the process of an agent.
 fn process(notes: &Notes, agent: Agent) -> usize {
-    let process = notes.strands.get(agent.strand as usize);
+    let process = notes.strands.get(pending::caller(agent).strand as usize);
     process.copied().unwrap_or(usize::MAX)
 }
 
@@ -166,10 +177,11 @@ fn line(notes: &Notes, name: usize) -> String {
     own.or(any).unwrap_or_else(|| format!("{pc:#x}"))
 }
 
-/// Whether a file is one of the emulation's headers, whose functions stand for a GPU's instructions.
+/// Whether a file is one of the emulation's headers, whose functions stand for a GPU's instructions, or the device library's.
 fn is_of_emulation(file: &Path) -> bool {
     let folder = file.parent().and_then(Path::file_name);
-    folder.is_some_and(|name| name == "emulation") && file.extension().is_some_and(|e| e == "h")
+    let is_header = file.extension().is_some_and(|e| e == "h");
+    folder.is_some_and(|name| name == "emulation") && is_header || file.ends_with("oxshmem.cuh")
 }
 
 /// A function's name as programs have it.
@@ -180,10 +192,28 @@ fn plain(name: &str) -> String {
 /// The call that may be missing.
 fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
     let (a, b) = (one.stamp.agent, other.stamp.agent);
+    let operands = [a, b].map(Operand::of_agent);
+    let between = process(notes, a) != process(notes, b);
+    match operands.into_iter().flatten().next() {
+        None => {}
+        Some(Operand::Source) => {
+            return "The source of a nonblocking put may be changed behind a quiet (or flush) of a thread that comes after the call.";
+        }
+        Some(Operand::Dest | Operand::Signalled) if between => {
+            return "What a nonblocking put has written is used by another PE behind a quiet or fence of a thread that comes after the call, a \
+                    signal or flag, and a wait for it; or behind the host's quiet or barrier.";
+        }
+        Some(_) => {
+            return "The operands of a nonblocking call may be used behind a quiet of a thread that comes after the call.";
+        }
+    }
     let places: [Reach; 2] = [one.reach, other.reach];
-    if process(notes, a) != process(notes, b) {
+    if between {
         return "PEs are ordered by a signal or a flag: a fence before it (oxshmem_fence, __threadfence_system), or a put with a signal, and a \
                 wait for it; or by a barrier, for kernels' work when the host has waited for it (cudaStreamSynchronize).";
+    }
+    if one.reach == OF_HOST || other.reach == OF_HOST {
+        return "The host comes after work that it has waited for (cudaStreamSynchronize, cudaEventSynchronize), and before work that it gives later.";
     }
     if a.strand != b.strand || a.piece != b.piece {
         return "Work of different streams is ordered by an event (cudaStreamWaitEvent) or by the host.";

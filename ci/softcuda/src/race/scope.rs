@@ -37,6 +37,16 @@ pub(crate) struct Reach {
     pub(crate) block: (u32, u32, u32),
 }
 
+/// The block of what is no thread's of a kernel that runs.
+pub(super) const NOBODY: (u32, u32, u32) = (0, 0, 0);
+
+/// The host's place.
+pub(super) const OF_HOST: Reach = Reach {
+    scope: Scope::System,
+    device: u32::MAX,
+    block: NOBODY,
+};
+
 impl Reach {
     /// Whether the scope of one has the other's place in it.
     fn has(self, other: Reach) -> bool {

@@ -5,6 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use super::clock::{Agent, Clock, Stamp};
+use super::pending::Operand;
+use super::place::COPY;
 use super::scope::{Reach, Scope};
 
 /// Bytes of a cell.
@@ -29,6 +31,8 @@ pub(crate) struct Access {
     pub(crate) pc: usize,
     /// All bytes of the access.
     pub(crate) len: usize,
+    /// Whether it is a nonblocking call's, which a copy of the host's carries out.
+    pub(crate) by_copy: bool,
     /// The bytes of the cell.
     mask: u8,
 }
@@ -41,14 +45,23 @@ impl Access {
             reach,
             pc,
             len,
+            by_copy: false,
             mask: u8::MAX,
         }
+    }
+
+    /// The same as one that a copy carries out.
+    pub(crate) fn by_copy(self, by_copy: bool) -> Access {
+        Access { by_copy, ..self }
     }
 
     /// Whether two accesses conflict unless one comes before the other.
     fn conflicts(&self, other: &Access) -> bool {
         let both_atomic = self.kind.atomic && other.kind.atomic;
+        let is_carried_out = |one: &Access, by: &Access| one.by_copy && by.pc == COPY;
         self.mask & other.mask != 0
+            && !is_carried_out(self, other)
+            && !is_carried_out(other, self)
             && self.stamp.agent != other.stamp.agent
             && (self.kind.writes || other.kind.writes)
             && !(both_atomic && self.reach.meets(other.reach))
@@ -60,6 +73,15 @@ impl Access {
             stamp, mask, kind, ..
         } = self;
         (stamp.agent, *mask, kind.writes, self.reach.scope)
+    }
+}
+
+/// Of two races the one to tell of: that with a nonblocking call and not that with the copy that carries it out; else the first.
+fn more_telling(one: Option<Access>, other: Option<Access>) -> Option<Access> {
+    let is_call = |race: &Access| Operand::of_agent(race.stamp.agent).is_some();
+    match one {
+        Some(race) if !is_call(&race) => other.filter(is_call).or(one),
+        one => one.or(other),
     }
 }
 
@@ -82,14 +104,14 @@ impl Cell {
         let ordered =
             |old: &Access| old.stamp.agent == access.stamp.agent || before.knows(old.stamp);
         let find = |list: &[Access]| {
-            let mut list = list.iter();
-            list.find(|old| access.conflicts(old) && !ordered(old))
-                .copied()
+            let races = list.iter().copied();
+            let races = races.filter(|old| access.conflicts(old) && !ordered(old));
+            races.fold(None, |race, old| more_telling(race, Some(old)))
         };
         let Kind { writes, atomic } = access.kind;
         let mut race = find(&self.writes);
         if writes {
-            race = race.or_else(|| find(&self.reads));
+            race = more_telling(race, find(&self.reads));
         }
         self.narrow |= atomic && access.reach.scope == Scope::Block
             || self
@@ -97,7 +119,7 @@ impl Cell {
                 .first()
                 .is_some_and(|other| other.reach.device != access.reach.device);
         if !atomic || self.narrow {
-            race = race.or_else(|| find(&self.atomics));
+            race = more_telling(race, find(&self.atomics));
         }
         if writes && !atomic {
             // Whatever conflicts with those before it conflicts with this one, too.
@@ -207,7 +229,7 @@ impl Shadow {
             let mask = (((1_u16 << count) - 1) << first) as u8;
             let access = Access { mask, ..access };
             let found = self.cells.entry(cell).or_default().note(access, before);
-            race = race.or(found);
+            race = more_telling(race, found);
             start = end;
         }
         race

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::clock::{Agent, Clock, Stamp, covers, join};
-use super::scope::{Reach, Scope};
+use super::pending::Operand;
+use super::scope::{NOBODY, OF_HOST, Reach, Scope};
 use super::shadow::Kind;
 
 /// The knowledge of a thread, and its releases.
@@ -23,6 +24,10 @@ pub(crate) struct Thread {
     scope: Option<Scope>,
     /// The last accesses that were noted, which need not be noted again.
     noted: [Option<Noted>; 4],
+    /// Whether its accesses are those of a nonblocking call, whose operands are noted as a whole.
+    moves_operands: bool,
+    /// Whether its next release is the signal of such a call.
+    signals: bool,
 }
 
 /// An access that was noted: what it was, in which epoch, and the number of times that memory was forgotten before.
@@ -38,18 +43,10 @@ pub(crate) struct Released {
 impl Released {
     /// The host's knowledge, as if it had written a word.
     pub(crate) fn of_host(clock: &Arc<Clock>) -> Released {
-        let by = Reach {
-            scope: Scope::System,
-            device: u32::MAX,
-            block: NOBODY,
-        };
         let clock = Arc::clone(clock);
-        Released { by, clock }
+        Released { by: OF_HOST, clock }
     }
 }
-
-/// The block of what is no thread's of a kernel that runs.
-const NOBODY: (u32, u32, u32) = (0, 0, 0);
 
 /// Shortens a long list of releases: those of other launches than an agent's are one for each device and scope, and those for
 /// their blocks alone are of no use any more.
@@ -106,7 +103,39 @@ impl Thread {
             fenced: [const { None }; 3],
             scope: None,
             noted: [None; 4],
+            moves_operands: false,
+            signals: false,
         }
+    }
+
+    /// Begins or ends the moving of a nonblocking call's operands.
+    pub(crate) fn set_moves_operands(&mut self, moves: bool) {
+        self.moves_operands = moves;
+    }
+
+    pub(crate) fn moves_operands(&self) -> bool {
+        self.moves_operands
+    }
+
+    /// The stamp of an operand of a nonblocking call that this thread makes, and all that has happened before it.
+    pub(crate) fn calls_for(&mut self, operand: Operand) -> (Stamp, Clock) {
+        self.signals |= operand == Operand::Signalled;
+        let mut before = Clock::clone(&self.before);
+        before.add(self.stamp());
+        let stamp = Stamp {
+            agent: operand.agent(self.agent),
+            epoch: self.epoch,
+        };
+        (stamp, before)
+    }
+
+    /// Comes behind what a call of this thread completes, which `complete` adds to its clock.
+    pub(crate) fn completes(&mut self, complete: impl FnOnce(&mut Clock)) {
+        let own = self.stamp();
+        let before = Arc::make_mut(&mut self.before);
+        before.add(own);
+        complete(before);
+        self.epoch += 1;
     }
 
     /// Whether an access is like one that was noted in this epoch: whatever conflicts with it has been compared with that one, since
@@ -203,7 +232,12 @@ impl Thread {
             }
         }
         if order.releases {
-            let clock = self.release();
+            let agent = Operand::Signalled.agent(self.agent);
+            let epoch = self.epoch;
+            let mut clock = self.release();
+            if std::mem::take(&mut self.signals) {
+                Arc::make_mut(&mut clock).add(Stamp { agent, epoch });
+            }
             publish(&mut all, Released { by: reach, clock });
         }
         all

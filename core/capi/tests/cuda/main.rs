@@ -143,6 +143,15 @@ fn every_image_of_a_process_has_its_state() {
 }
 
 #[test]
+fn an_image_is_withdrawn_by_one_thread_while_another_gives_all_their_state() {
+    let Some(plugin) = build("unloaded.so", &["-shared", "plugin.cu"]) else {
+        return;
+    };
+    let program = build("unloading", &["unloading.cu", "-ldl", "-lpthread"]).unwrap();
+    ends_well(1, &program, &[plugin.to_str().unwrap()], &[]);
+}
+
+#[test]
 fn archives_that_a_line_names_bring_their_kernels() {
     let Some(object) = build("two-in-archive.o", &["-dc", "two.cu"]) else {
         return;
@@ -249,7 +258,8 @@ fn an_open_that_fails_on_one_pe_fails_on_all_and_may_be_made_again() {
     let Some(program) = build("failing", &["failing.cu", "-ldl"]) else {
         return;
     };
-    let told = ends_well(3, &program, &[], PATHS[2]);
+    let small = [PATHS[2], &[("OXSHMEM_CUDA_SYMMETRIC_SIZE", "4M")]].concat();
+    let told = ends_well(3, &program, &[], &small);
     for words in [
         "no thread for the requests of kernels",
         "another PE could not open its part",
@@ -347,6 +357,21 @@ fn g1_g2_examples_have_no_races_and_those_without_one_of_their_barriers_have() {
 }
 
 #[test]
+fn programs_that_were_there_before_have_no_races() {
+    for (name, words) in [("calls", ["mapped", "mapped", "apart"]), ("half", [""; 3])] {
+        let source = format!("{name}.cu");
+        let words_of_build = ["-O2", "--check", &source];
+        let Some(program) = build(&format!("{name}-checked"), &words_of_build) else {
+            return;
+        };
+        for (path, word) in PATHS.into_iter().zip(words) {
+            let told = ends_well(3, &program, &[word], path);
+            assert!(!told.contains("race:"), "{name} {word}: {told}");
+        }
+    }
+}
+
+#[test]
 fn g1_g2_races_between_pes_are_told_by_both_places() {
     let Some(program) = build("between", &["-O2", "--check", "between.cu"]) else {
         return;
@@ -373,6 +398,48 @@ fn g1_g2_races_between_pes_are_told_by_both_places() {
             let parts = ["race:", "PE 0's", "PE 1's", "between.cu:"];
             let is_told = parts.iter().all(|part| told.contains(part));
             assert!(is_told, "{way} without call {call}: {told}");
+        }
+    }
+}
+
+#[test]
+fn m37_operands_of_nonblocking_calls_are_not_touched_before_a_quiet() {
+    let Some(program) = build("nonblocking", &["-O2", "--check", "nonblocking.cu"]) else {
+        return;
+    };
+    let [one_gpu, two_gpus, by_host] = PATHS;
+    // Ways, the number of calls that are left out of them, and how many of these, the first, are found where the host carries all out.
+    let ways = [
+        ("source", 2, 2),
+        ("flush", 1, 1),
+        ("dest", 1, 0),
+        ("fence", 1, 0),
+        ("get", 1, 0),
+        ("fetched", 1, 1),
+        ("signal", 2, 1),
+        ("two_puts", 1, 0),
+        ("grid", 2, 0),
+        ("kernels", 1, 1),
+        ("barrier", 1, 0),
+        ("host_source", 1, 1),
+        ("host_dest", 1, 0),
+    ];
+    let paths = if is_quick() { &PATHS[1..] } else { &PATHS[..] };
+    for (way, calls, by_the_host) in ways {
+        for path in paths {
+            let told = ends_well(2, &program, &[way], path);
+            assert!(!told.contains("race:"), "{way}: {told}");
+        }
+        for call in 1..=calls {
+            let number = call.to_string();
+            let mapped = [one_gpu, two_gpus].into_iter();
+            let mapped = mapped.filter(|path| paths.contains(path));
+            for path in mapped.chain((call <= by_the_host).then_some(by_host)) {
+                let told = both(&job(2, &program, &[way, &number], path));
+                let parts = ["race:", "a nonblocking ", "quiet", "nonblocking.cu:"];
+                let is_told = parts.iter().all(|part| told.contains(part));
+                assert!(is_told, "{way} without call {call}, {path:?}: {told}");
+            }
         }
     }
 }

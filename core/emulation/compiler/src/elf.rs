@@ -8,6 +8,15 @@ pub(crate) fn files(bytes: &[u8]) -> Vec<&[u8]> {
     }
 }
 
+/// The strings in the tables of symbols of a file, and of those in an archive.
+pub(crate) fn names(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let tables = files(bytes)
+        .into_iter()
+        .flat_map(|file| [".strtab", ".dynstr"].map(|name| section(file, name)));
+    let tables = tables.flatten();
+    tables.flat_map(|names| names.split(|byte| *byte == 0))
+}
+
 /// The files in an archive.
 fn members(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();

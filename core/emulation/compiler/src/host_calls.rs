@@ -11,6 +11,7 @@ use std::process::Command;
 
 use crate::elf;
 use crate::error::Failure;
+use crate::signature::Signature;
 use crate::toolchain::{Toolchain, run};
 
 /// Parts of the names of calls that end when others have done something, or give what others have written.
@@ -52,67 +53,87 @@ const SILENT: [&str; 5] = [
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { TELLS, HEARS, MEETS };
-static void (*calls)(const void *const *arguments, unsigned long meeting);
+/* As `Operand` of the driver; WRITTEN is added. */
+enum { SOURCE = 1, DEST, SIGNALLED, FETCHED, WRITTEN = 8 };
+enum { NONE = 255 };
+/* A nonblocking call has the operands here and at another PE, a count of their elements, and their size; all by the number of the argument. */
+struct call {
+    unsigned about;
+    unsigned char kind, here, here_as, there, there_as, count, pe;
+    unsigned short size;
+};
+static unsigned (*calls)(const uintptr_t *arguments, unsigned about, unsigned long meeting);
+static void (*operand)(uintptr_t at, size_t bytes, unsigned kind);
 static void (*returns)(int heard, unsigned long meeting);
 /* One for the process. The driver looks for it. */
 __attribute__((weak)) unsigned long oxshmem_meetings;
+__attribute__((weak)) extern void *pshmemx_cuda_ptr(const void *dest, int pe);
+
+/* Those on the stack lie behind the caller's frame. */
+static uintptr_t argument(const uintptr_t *arguments, unsigned number) {
+    return arguments[number < 6 ? number : number + 20];
+}
+
+static void operands(const uintptr_t *arguments, const struct call *call, unsigned on_gpu) {
+    const size_t bytes = call->size * (call->count == NONE ? 1 : argument(arguments, call->count));
+    if (on_gpu & 1u << call->here) {
+        operand(arguments[call->here], bytes, call->here_as);
+    }
+    if (call->there != NONE && on_gpu & 1u << call->there && pshmemx_cuda_ptr) {
+        void *there = pshmemx_cuda_ptr((void *)arguments[call->there], (int)argument(arguments, call->pe));
+        if (there) {
+            operand((uintptr_t)there, bytes, call->there_as);
+        }
+    }
+}
 
 /* Gives whether the driver was told. */
-__attribute__((used)) static int oxshmem_calls(const void *const *arguments, int kind) {
+__attribute__((used)) static int oxshmem_calls(const uintptr_t *arguments, const struct call *call) {
     if (!__atomic_load_n(&returns, __ATOMIC_ACQUIRE)) {
         *(void **)&calls = dlsym(RTLD_DEFAULT, "softcuda_host_calls");
+        *(void **)&operand = dlsym(RTLD_DEFAULT, "softcuda_host_operand");
         __atomic_store_n((void **)&returns, dlsym(RTLD_DEFAULT, "softcuda_host_returns"), __ATOMIC_RELEASE);
     }
-    unsigned long meeting = kind == MEETS ? __atomic_add_fetch(&oxshmem_meetings, 1, __ATOMIC_RELAXED) : 0;
+    unsigned long meeting = call->kind == MEETS ? __atomic_add_fetch(&oxshmem_meetings, 1, __ATOMIC_RELAXED) : 0;
     if (!__atomic_load_n(&returns, __ATOMIC_ACQUIRE)) {
         return 0;
     }
-    calls(arguments, meeting);
+    const unsigned on_gpu = calls(arguments, call->about, meeting);
+    if (call->here != NONE) {
+        operands(arguments, call, on_gpu);
+    }
     return 1;
 }
-__attribute__((used)) static void oxshmem_returns(int kind, int told) {
+__attribute__((used)) static void oxshmem_returns(const struct call *call, int told) {
     if (told) {
-        returns(kind != TELLS, kind == MEETS ? __atomic_load_n(&oxshmem_meetings, __ATOMIC_RELAXED) : 0);
+        returns(call->kind != TELLS, call->kind == MEETS ? __atomic_load_n(&oxshmem_meetings, __ATOMIC_RELAXED) : 0);
     }
 }
 
-#define CALL(name, kind)                                                                           \
+#define CALL(name, ...)                                                                            \
+    __attribute__((used)) static const struct call about_##name = {__VA_ARGS__};                   \
     __asm__(".text\n.weak " #name "\n.type " #name ",@function\n" #name ":\n"                      \
-            "push %rbp\nmov %rsp,%rbp\nsub $192,%rsp\n"                                           \
-            "mov %rdi,(%rsp)\nmov %rsi,8(%rsp)\nmov %rdx,16(%rsp)\n"                              \
-            "mov %rcx,24(%rsp)\nmov %r8,32(%rsp)\nmov %r9,40(%rsp)\n"                             \
-            "movups %xmm0,48(%rsp)\nmovups %xmm1,64(%rsp)\nmovups %xmm2,80(%rsp)\n"               \
-            "movups %xmm3,96(%rsp)\nmov %rsp,%rdi\nmov $" #kind ",%esi\n"                          \
-            "call oxshmem_calls\nmov %eax,-8(%rbp)\n"     \
-            "mov (%rsp),%rdi\nmov 8(%rsp),%rsi\nmov 16(%rsp),%rdx\n"                              \
-            "mov 24(%rsp),%rcx\nmov 32(%rsp),%r8\nmov 40(%rsp),%r9\n"                             \
-            "movups 48(%rsp),%xmm0\nmovups 64(%rsp),%xmm1\nmovups 80(%rsp),%xmm2\n"               \
+            "push %rbp\nmov %rsp,%rbp\nsub $192,%rsp\n"                                            \
+            "mov %rdi,(%rsp)\nmov %rsi,8(%rsp)\nmov %rdx,16(%rsp)\n"                               \
+            "mov %rcx,24(%rsp)\nmov %r8,32(%rsp)\nmov %r9,40(%rsp)\n"                              \
+            "movups %xmm0,48(%rsp)\nmovups %xmm1,64(%rsp)\nmovups %xmm2,80(%rsp)\n"                \
+            "movups %xmm3,96(%rsp)\nmov %rsp,%rdi\nlea about_" #name "(%rip),%rsi\n"               \
+            "call oxshmem_calls\nmov %eax,-8(%rbp)\n"                                              \
+            "mov (%rsp),%rdi\nmov 8(%rsp),%rsi\nmov 16(%rsp),%rdx\n"                               \
+            "mov 24(%rsp),%rcx\nmov 32(%rsp),%r8\nmov 40(%rsp),%r9\n"                              \
+            "movups 48(%rsp),%xmm0\nmovups 64(%rsp),%xmm1\nmovups 80(%rsp),%xmm2\n"                \
             "movups 96(%rsp),%xmm3\n"                                                              \
-            "push 40(%rbp)\npush 32(%rbp)\npush 24(%rbp)\npush 16(%rbp)\n"                        \
-            "call p" #name "@PLT\nadd $32,%rsp\n"                                                 \
-            "mov %rax,(%rsp)\nmov %rdx,8(%rsp)\nmovups %xmm0,16(%rsp)\nmovups %xmm1,32(%rsp)\n"   \
-            "mov $" #kind ",%edi\nmov -8(%rbp),%esi\ncall oxshmem_returns\n"                                        \
-            "mov (%rsp),%rax\nmov 8(%rsp),%rdx\nmovups 16(%rsp),%xmm0\nmovups 32(%rsp),%xmm1\n"   \
+            "push 40(%rbp)\npush 32(%rbp)\npush 24(%rbp)\npush 16(%rbp)\n"                         \
+            "call p" #name "@PLT\nadd $32,%rsp\n"                                                  \
+            "mov %rax,(%rsp)\nmov %rdx,8(%rsp)\nmovups %xmm0,16(%rsp)\nmovups %xmm1,32(%rsp)\n"    \
+            "lea about_" #name "(%rip),%rdi\nmov -8(%rbp),%esi\ncall oxshmem_returns\n"            \
+            "mov (%rsp),%rax\nmov 8(%rsp),%rdx\nmovups 16(%rsp),%xmm0\nmovups 32(%rsp),%xmm1\n"    \
             "leave\nret\n.size " #name ",.-" #name "\n");
 "#;
-
-/// The names in the symbol tables of a file.
-fn names(bytes: &[u8]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for file in elf::files(bytes) {
-        let tables = [".strtab", ".dynstr"].map(|name| elf::section(file, name));
-        for name in tables
-            .into_iter()
-            .flatten()
-            .flat_map(|names| names.split(|byte| *byte == 0))
-        {
-            found.extend(std::str::from_utf8(name).map(str::to_owned));
-        }
-    }
-    found
-}
 
 fn hears(name: &str) -> bool {
     let has = |part: &&str| match *part {
@@ -130,9 +151,84 @@ fn kind(name: &str) -> u32 {
     }
 }
 
+/// Parts of the names of calls that complete nonblocking ones.
+const QUIETS: [&str; 8] = [
+    "quiet", "barrier", "malloc", "calloc", "realloc", "align", "free", "finalize",
+];
+
+/// The bits of a call that completes nonblocking ones, as the driver numbers them, above those of its addresses.
+fn completes(name: &str) -> u32 {
+    if name.contains("on_stream") {
+        return 0;
+    }
+    let quiets = QUIETS.iter().any(|part| name.contains(part)) || name.ends_with("ctx_destroy");
+    match name.ends_with("fence") {
+        _ if quiets => 1 << 6,
+        true => 1 << 7,
+        false => 0,
+    }
+}
+
+/// A call's description, as the source has it.
+fn call(name: &str) -> String {
+    let (kind, completes) = (kind(name), completes(name));
+    let Some(signature) = Signature::of(name) else {
+        // All that may be an address counts as one.
+        return format!("{}u, {kind}, NONE", completes | 63);
+    };
+    let about = completes | signature.addresses();
+    match nonblocking(name, &signature) {
+        Some(operands) => format!("{about}u, {kind}, {operands}"),
+        None => format!("{about}u, {kind}, NONE"),
+    }
+}
+
+/// The operands of a nonblocking call; none if it is none.
+fn nonblocking(name: &str, signature: &Signature) -> Option<String> {
+    if !name.ends_with("_nbi") {
+        return None;
+    }
+    let number = |parameter: &str| signature.number(parameter);
+    let size = |parameter: &str| {
+        let bits: String = name.chars().filter(char::is_ascii_digit).collect();
+        match signature.element(parameter)? {
+            // Calls by size have it in bits.
+            "void" => Some(match bits.parse::<u32>() {
+                Ok(bits) => (bits / 8).to_string(),
+                Err(_) => "1".to_owned(),
+            }),
+            kind => Some(format!("sizeof({kind})")),
+        }
+    };
+    if let Some(here) = number("fetch") {
+        return Some(format!(
+            "{here}, FETCHED | WRITTEN, NONE, 0, NONE, 0, {}",
+            size("fetch")?
+        ));
+    }
+    let (dest, source) = (number("dest")?, number("source")?);
+    let (count, pe) = (number("nelems")?, number("pe")?);
+    let size = size("dest")?;
+    let operands = match name {
+        name if name.contains("get") => {
+            format!("{dest}, FETCHED | WRITTEN, {source}, FETCHED")
+        }
+        // A PE that sees the signal sees the data.
+        name if name.contains("signal") => format!("{source}, SOURCE, NONE, 0"),
+        _ => format!("{source}, SOURCE, {dest}, DEST | WRITTEN"),
+    };
+    Some(format!("{operands}, {count}, {pe}, {size}"))
+}
+
 /// The calls that these objects, archives and libraries make, as far as the library has a twin of them.
 fn calls(files: &[PathBuf], library: &Path) -> BTreeSet<String> {
-    let of = |path: &Path| names(&fs::read(path).unwrap_or_default());
+    let of = |path: &Path| -> BTreeSet<String> {
+        let bytes = fs::read(path).unwrap_or_default();
+        let names = elf::names(&bytes);
+        names
+            .filter_map(|name| Some(std::str::from_utf8(name).ok()?.to_owned()))
+            .collect()
+    };
     let twins = of(library);
     let mut calls = BTreeSet::new();
     for path in files {
@@ -166,7 +262,7 @@ pub(crate) fn object(
     let (source, object) = (work.join("host-calls.c"), work.join("host-calls.o"));
     let lines = calls
         .iter()
-        .map(|name| format!("CALL({name}, {})\n", kind(name)));
+        .map(|name| format!("CALL({name}, {})\n", call(name)));
     let text = format!("{SOURCE}{}", lines.collect::<String>());
     fs::write(&source, text).map_err(|error| Failure::file(&source, &error))?;
     let mut command = Command::new(&tools.clang);
@@ -180,7 +276,7 @@ pub(crate) fn object(
 
 #[cfg(test)]
 mod tests {
-    use super::hears;
+    use super::{call, hears};
 
     #[test]
     fn a_host_hears_by_calls_that_wait_or_read() {
@@ -208,6 +304,39 @@ mod tests {
             "shmemx_getmem_on_stream",
         ] {
             assert!(!hears(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_nonblocking_call_tells_of_its_operands_and_a_quiet_ends_their_use() {
+        for (name, about) in [
+            (
+                "shmem_long_put_nbi",
+                "3u, 0, 1, SOURCE, 0, DEST | WRITTEN, 2, 3, sizeof(long)",
+            ),
+            (
+                "shmem_ctx_put32_nbi",
+                "6u, 0, 2, SOURCE, 1, DEST | WRITTEN, 3, 4, 4",
+            ),
+            (
+                "shmem_getmem_nbi",
+                "3u, 1, 0, FETCHED | WRITTEN, 1, FETCHED, 2, 3, 1",
+            ),
+            (
+                "shmem_int_atomic_fetch_add_nbi",
+                "3u, 1, 0, FETCHED | WRITTEN, NONE, 0, NONE, 0, sizeof(int)",
+            ),
+            (
+                "shmem_double_put_signal_nbi",
+                "11u, 0, 1, SOURCE, NONE, 0, 2, 6, sizeof(double)",
+            ),
+            ("shmem_quiet", "64u, 1, NONE"),
+            ("shmem_fence", "128u, 0, NONE"),
+            ("shmem_sync_all", "0u, 2, NONE"),
+            ("shmem_double_p", "1u, 0, NONE"),
+            ("shmem_of_another_library", "63u, 0, NONE"),
+        ] {
+            assert_eq!(call(name), about, "{name}");
         }
     }
 }

@@ -21,10 +21,11 @@ pub(crate) const SOURCES: &[(&str, &str)] = files!("":
     "transport/nvlink/device/copy.cuh" "transport/nvlink/device/host_shim.h" "transport/nvlink/device/kernel.cuh"
     "transport/nvlink/device/kernels.cu" "transport/nvlink/device/perform.cuh" "transport/nvlink/device/put.cuh"
     "transport/nvlink/device/reduce.cu" "transport/nvlink/device/stoppable.cuh" "transport/nvlink/device/wait.cuh"
-    "transport/nvlink/device/words.cuh" "core/device/header/inbox.cuh" "core/device/kernels/serve.cu"
+    "transport/nvlink/device/half.cuh" "transport/nvlink/device/words.cuh" "core/device/header/inbox.cuh"
+    "core/device/kernels/serve.cu" "core/device/kernels/stream.cu" "core/device/include/oxshmem.cuh"
 );
 /// Each module, and its PTX, which lists its kernels.
-pub(crate) const MODULES: [(&str, &str); 3] = [
+pub(crate) const MODULES: [(&str, &str); 4] = [
     (
         "transport/nvlink/device/kernels.cu",
         include_str!("../../../../transport/nvlink/device/kernels.ptx"),
@@ -36,6 +37,10 @@ pub(crate) const MODULES: [(&str, &str); 3] = [
     (
         "core/device/kernels/serve.cu",
         include_str!("../../../device/kernels/serve.ptx"),
+    ),
+    (
+        "core/device/kernels/stream.cu",
+        include_str!("../../../device/kernels/stream.ptx"),
     ),
 ];
 /// Everything that is unpacked or compiled once.

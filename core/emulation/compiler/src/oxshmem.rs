@@ -18,13 +18,10 @@ const USES_BARRIERS: &str = "#pragma softcuda uses_barriers ";
 
 /// Whether one of these objects, archives and libraries uses oxshmem's GPU memory, by the names in their symbol tables.
 pub(crate) fn is_called(files: &[PathBuf]) -> bool {
+    let is_called = |name: &[u8]| CALLED.iter().any(|part| contains(name, part.as_bytes()));
     files.iter().any(|path| {
         let bytes = fs::read(path).unwrap_or_default();
-        elf::files(&bytes).into_iter().any(|file| {
-            let tables = [".strtab", ".dynstr"].map(|name| elf::section(file, name));
-            let mut names = tables.into_iter().flatten();
-            names.any(|names| CALLED.iter().any(|name| contains(names, name.as_bytes())))
-        })
+        elf::names(&bytes).any(is_called)
     })
 }
 
@@ -76,7 +73,9 @@ pub(crate) fn kernels(tools: &Toolchain) -> Result<PathBuf, Failure> {
         .arg("-include")
         .arg(device.join("host_shim.h"))
         .arg("-I")
-        .arg(&device);
+        .arg(&device)
+        .arg("-I")
+        .arg(work.path().join("core/device/include"));
     for (number, (module, ptx)) in MODULES.iter().enumerate() {
         let mut text = format!("#include \"{}\"\n", work.path().join(module).display());
         for kernel in entries(ptx) {

@@ -85,6 +85,10 @@ pub(crate) fn source(
     } else {
         ir::host::embed(&host, &ir::host::image(&code))
     };
+    let host = match options.check {
+        true => ir::host::check(&host),
+        false => host,
+    };
     write(&host_text, &host)?;
     back_end(tools, options, &host_text, object, false)
 }
@@ -138,6 +142,8 @@ fn host_driver(tools: &Toolchain, options: &Options, input: &Input, words: &[OsS
     command.arg("-DOXSHMEM_EMULATION=1").arg("-fPIC");
     if options.debug {
         command.arg("-g");
+    } else if options.check {
+        command.arg("-gline-tables-only");
     }
     command.args(&options.common).args(words);
     if options.check {
@@ -299,7 +305,7 @@ fn back_end(
     if device {
         command.arg("-femulated-tls");
     }
-    if device && options.check {
+    if options.check {
         // The calls of the compiler's race detector, which the driver's answers. Volatile accesses have names of their own.
         command.args([
             "-fsanitize=thread",
@@ -307,6 +313,16 @@ fn back_end(
             "-tsan-distinguish-volatile=1",
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
+        ]);
+    }
+    if options.check && !device {
+        // The runtime has functions for plain accesses alone: words by which the host and kernels tell each other of something are known
+        // by the kernel's.
+        command.args([
+            "-mllvm",
+            "-tsan-instrument-atomics=0",
+            "-mllvm",
+            "-tsan-handle-cxx-exceptions=0",
         ]);
     }
     run(command.arg(text).arg("-o").arg(object))

@@ -26,6 +26,10 @@ struct table {
     void (*fence)(unsigned order);
     void (*scope)(unsigned scope);
     void (*forget)(void *at, size_t size);
+    // Since version 3.
+    void (*operand)(const volatile void *at, size_t size, unsigned kind, void *place);
+    void (*moves_operands)(unsigned moves);
+    void (*completes)(unsigned by);
 };
 
 const struct table *softcuda_calls;
@@ -39,6 +43,11 @@ HIDDEN unsigned softcuda_block_barrier(unsigned number) {
 }
 HIDDEN const void *softcuda_warp(unsigned mask, unsigned kind, unsigned long long value) {
     return softcuda_calls->warp(mask, kind, value);
+}
+// The kind of this call is 0, and its value the place in the code.
+HIDDEN unsigned softcuda_active(void) {
+    const unsigned *lanes = softcuda_calls->warp(0, 0, (uintptr_t)__builtin_return_address(0));
+    return lanes ? *lanes : 1;
 }
 HIDDEN void softcuda_grid_barrier(void) { softcuda_calls->grid_barrier(); }
 HIDDEN void softcuda_poll(const volatile void *word) { softcuda_calls->poll(word); }
@@ -190,6 +199,12 @@ HIDDEN void softcuda_atomic(volatile void *at, unsigned size, unsigned order) {
     softcuda_calls->atomic(at, size, AFTER, order, PLACE);
 }
 HIDDEN void softcuda_scope(unsigned scope) { softcuda_calls->scope(scope); }
+// Nonblocking calls of the device library.
+HIDDEN void softcuda_operand(const volatile void *at, size_t size, unsigned kind) {
+    softcuda_calls->operand(at, size, kind, PLACE);
+}
+HIDDEN void softcuda_moves_operands(unsigned moves) { softcuda_calls->moves_operands(moves); }
+HIDDEN void softcuda_completes(unsigned by) { softcuda_calls->completes(by); }
 // In place of `free`: the bytes' next owner has nothing to do with their last one.
 HIDDEN void softcuda_free(void *at) {
     if (at) {

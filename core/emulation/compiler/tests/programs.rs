@@ -77,6 +77,58 @@ fn blocks_wait_for_one_that_begins_after_them() {
 }
 
 #[test]
+fn grids_that_need_more_room_than_the_device_has_end_with_an_error_that_says_so() {
+    let Some(program) = build("too_many", &["-O2", "too_many.cu"]) else {
+        return;
+    };
+    let program = program.unwrap();
+    // The case, whether the program ends well, and its words.
+    for (case, ends_well, words) in [
+        ("fits", true, &["cudaSuccess"][..]),
+        ("beside", true, &["cudaSuccess"]),
+        ("two_cooperative", true, &["cudaSuccess"]),
+        ("cooperative", true, &["cudaErrorCooperativeLaunchTooLarge"]),
+        (
+            "for_the_last",
+            false,
+            &[
+                "cudaErrorLaunchTimeout",
+                "8 of its 9 blocks of 1024 threads fit",
+            ],
+        ),
+        (
+            "meet",
+            false,
+            &[
+                "cudaErrorLaunchTimeout",
+                "8 of its 11 blocks of 1024 threads fit",
+            ],
+        ),
+        (
+            "two_kernels",
+            false,
+            &["cudaErrorLaunchTimeout", "open_gate", "can not begin"],
+        ),
+        (
+            "not_cooperative",
+            false,
+            &["cudaErrorLaunchFailure", "not launched cooperatively"],
+        ),
+    ] {
+        for seed in [&[][..], &[("SOFTCUDA_SEED", "5")]] {
+            let variables = [&[("SOFTCUDA_PATIENCE", "1")][..], seed].concat();
+            let out = run(&program, &[case], &variables);
+            let told = says(&out);
+            assert_eq!(out.status.success(), ends_well, "{case}: {told}");
+            assert!(
+                words.iter().all(|part| told.contains(part)),
+                "{case}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn threads_have_streams_and_contexts_of_their_own() {
     let words = ["--default-stream=per-thread", "-pthread", "own_streams.cu"];
     let Some(program) = build("own_streams", &words) else {

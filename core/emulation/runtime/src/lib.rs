@@ -13,6 +13,7 @@ mod device;
 mod driver;
 mod event;
 mod graph;
+mod host_accesses;
 mod launch;
 mod memory;
 mod names;

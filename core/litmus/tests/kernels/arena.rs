@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oxshmem_device_library::inbox::{HostInbox, Inbox};
-use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, State, Team};
+use oxshmem_device_library::layout::{FLUSH_AFTER_WAIT, State, Team, UNMAPPED};
 use oxshmem_device_library::ring::{HostRing, Ring};
 use oxshmem_litmus::Words;
 use oxshmem_litmus::kernels::Kernels;
@@ -76,7 +76,7 @@ impl Path {
 /// Zeroed memory, used again by one run after the other. It never moves.
 pub struct Arena {
     words: Box<[u64]>,
-    peers: Vec<Vec<u64>>,
+    distances: Vec<Vec<i64>>,
     teams: Vec<u64>,
     members: Vec<u32>,
     rings: Vec<Ring>,
@@ -93,7 +93,7 @@ impl Arena {
         words.as_mut_ptr().expose_provenance();
         Arena {
             words,
-            peers: Vec::new(),
+            distances: Vec::new(),
             teams: Vec::new(),
             members: Vec::new(),
             rings: Vec::new(),
@@ -131,19 +131,17 @@ impl Arena {
         }
         assert!(next <= TEAM_WORDS, "the variables fill {next} bytes");
         self.members = (0..n as u32).collect();
-        let start = self.start();
-        let heap = |pe: usize| (start + pe * PE) as u64;
-        let peers = |from: usize| {
+        let distances = |from: usize| {
             let of = |to: usize| {
                 if path.is_mapped(from, to) {
-                    heap(to)
+                    (to as i64 - from as i64) * PE as i64
                 } else {
-                    0
+                    UNMAPPED
                 }
             };
             (0..n).map(of).collect()
         };
-        self.peers = (0..n).map(peers).collect();
+        self.distances = (0..n).map(distances).collect();
         self.teams = (0..n).map(|pe| self.at(pe, TEAM) as u64).collect();
         let ring = |pe: usize| Ring {
             slots: self.at(pe, RING + HostRing::SLOTS) as u64,
@@ -184,9 +182,9 @@ impl Arena {
             me: pe as u32,
             n: n as u32,
             flags: if path.is_late() { FLUSH_AFTER_WAIT } else { 0 },
-            heap: heap(pe),
+            heap: self.at(pe, 0) as u64,
             heap_bytes: HEAP as u64,
-            peers: self.peers[pe].as_ptr().addr() as u64,
+            distances: self.distances[pe].as_ptr().addr() as u64,
             teams: (&raw const self.teams[pe]).addr() as u64,
             shared: self.at(pe, SHARED) as u64,
             ring: if path.has_ring() {
@@ -206,9 +204,9 @@ impl Arena {
         self.teams.as_ptr().expose_provenance();
         self.rings.as_ptr().expose_provenance();
         self.inboxes.as_ptr().expose_provenance();
-        self.peers
-            .iter()
-            .for_each(|peers| _ = peers.as_ptr().expose_provenance());
+        for distances in &self.distances {
+            distances.as_ptr().expose_provenance();
+        }
     }
 
     /// The number of PEs of the program.

@@ -17,6 +17,8 @@ pub struct Hooks {
     pub plain_load: extern "C" fn(*const c_void, u64),
     pub plain_store: extern "C" fn(*const c_void, u64, c_int),
     pub meet: extern "C" fn(c_uint),
+    pub lanes: extern "C" fn() -> c_uint,
+    pub exchange: extern "C" fn(c_uint, u64, c_int) -> u64,
     pub sleep: extern "C" fn(),
 }
 

@@ -29,8 +29,8 @@ enum Waits {
         ticket: u64,
         flushes: bool,
     },
-    /// The answer finds a place.
-    Place { ticket: u64, value: u64 },
+    /// The next answer finds a place.
+    Place { ticket: u64 },
     /// Everything is complete.
     All { flushes: bool },
 }
@@ -48,7 +48,9 @@ pub struct Host {
     generation: u64,
     waits: Option<Waits>,
     /// The results of operations that are complete.
-    results: HashMap<u64, u64>,
+    results: HashMap<u64, Vec<u64>>,
+    /// Answers that have no place yet. Their tickets follow each other.
+    answers: VecDeque<u64>,
     in_flight: bool,
     reads_sources: bool,
     gets: bool,
@@ -98,6 +100,7 @@ impl Hosts {
                 generation: 0,
                 waits: None,
                 results: HashMap::new(),
+                answers: VecDeque::new(),
                 in_flight: false,
                 reads_sources: false,
                 gets: false,
@@ -145,7 +148,7 @@ impl Hosts {
             with(|run| run.memory.machine.inform(replier, asked_by));
             let asker = &mut self.all[from];
             asker.posted.retain(|posted| posted.number != operation);
-            asker.results.insert(operation, old);
+            asker.results.insert(operation, vec![old]);
             return true;
         }
         let Some((from, operation, errand)) = host.asked.pop_front() else {
@@ -197,11 +200,19 @@ impl Hosts {
                 if flushes {
                     with(|run| run.memory.machine.flush(host.agent, host.pe));
                 }
-                let value = host.results.remove(&operation).unwrap_or(0);
-                host.waits = Some(Waits::Place { ticket, value });
+                let values = host.results.remove(&operation);
+                host.answers.extend(values.unwrap_or_else(|| vec![0]));
+                host.waits = Some(Waits::Place { ticket });
             }
-            Waits::Place { ticket, value } if !host.ring.answer(ticket, value) => return false,
-            Waits::Place { .. } => host.waits = None,
+            Waits::Place { ticket } => {
+                let next = host.answers.front().copied().unwrap_or(0);
+                if !host.ring.answer(ticket, next) {
+                    return false;
+                }
+                host.answers.pop_front();
+                let is_last = host.answers.is_empty();
+                host.waits = (!is_last).then_some(Waits::Place { ticket: ticket + 1 });
+            }
             Waits::All { .. } if !host.posted.is_empty() => return false,
             Waits::All { flushes } => {
                 if flushes || host.gets {
@@ -234,6 +245,8 @@ impl Host {
         let remote = arena.heap(to, request.remote);
         let words = (request.bytes / 8) as usize;
         let left = || (0..words).collect();
+        // Of values: the lanes whose requests are joined.
+        let lanes = 1 + usize::from(request.more);
         let operation = match request.operation {
             Some(operation) if to < arena.pes() && is_whole(operation, request.bytes) => operation,
             // The real host ends the job's waits.
@@ -267,8 +280,8 @@ impl Host {
                     Action::Put {
                         from: None,
                         to: remote,
-                        values: vec![request.value],
-                        left: vec![0],
+                        values: self.ring.values()[..lanes].to_vec(),
+                        left: (0..lanes).collect(),
                     },
                 );
                 self.in_flight = true;
@@ -296,7 +309,14 @@ impl Host {
             }
             Operation::GetValue => {
                 self.generation += 1;
-                let number = self.post(to, Action::Value { from: remote });
+                let number = self.post(
+                    to,
+                    Action::Values {
+                        from: remote,
+                        values: vec![0; lanes],
+                        left: (0..lanes).collect(),
+                    },
+                );
                 self.waits = Some(Waits::Answer {
                     operation: number,
                     ticket,

@@ -15,6 +15,7 @@ pub struct Instruction {
     is_sequential: bool,
     operation: String,
     bytes: usize,
+    is_lanes_before: bool,
 }
 
 impl Instruction {
@@ -24,6 +25,7 @@ impl Instruction {
             .strip_prefix('!')
             .map_or((text, false), |text| (text, true));
         let first = text.split([' ', ';']).next().unwrap_or_default();
+        let is_lanes_before = text.contains("%%lanemask_lt");
         let mut parts = first.split('.');
         let name = parts.next().unwrap_or_default().to_string();
         let mut access = Access::WEAK;
@@ -67,12 +69,18 @@ impl Instruction {
             is_sequential,
             operation,
             bytes,
+            is_lanes_before,
         }
     }
 
     /// Whether it is a load.
     pub fn is_load(&self) -> bool {
         self.name == "ld"
+    }
+
+    /// Whether it gives the lanes of the warp before its thread's.
+    pub fn is_lanes_before(&self) -> bool {
+        self.is_lanes_before
     }
 
     /// Performs it; gives its value.

@@ -32,6 +32,10 @@ struct WeakHooks {
     void (*plain_store)(const void* at, unsigned long long bytes, int is_volatile);
     // 0 for the block, else the lanes of a warp.
     void (*meet)(unsigned lanes);
+    // Some lanes of the warp that are at this place.
+    unsigned (*lanes)();
+    // The value of the lane of this number, of those that come with a value; or, of -1, whether all of them have one that is not 0.
+    unsigned long long (*exchange)(unsigned lanes, unsigned long long value, int from);
     void (*sleep)();
 };
 static thread_local WeakHooks weak_hooks;
@@ -48,6 +52,13 @@ static WEAK_UNSEEN inline bool weak_is_simulated(const void* at) {
 }
 static WEAK_UNSEEN inline void __syncwarp(unsigned lanes) { weak_hooks.meet(lanes); }
 static WEAK_UNSEEN inline void __syncthreads() { weak_hooks.meet(0); }
+static WEAK_UNSEEN inline unsigned __activemask() { return weak_hooks.lanes(); }
+static WEAK_UNSEEN inline unsigned long long __shfl_sync(unsigned lanes, unsigned long long value, int from) {
+    return weak_hooks.exchange(lanes, value, from);
+}
+static WEAK_UNSEEN inline int __all_sync(unsigned lanes, int holds) { return (int)weak_hooks.exchange(lanes, holds != 0, -1); }
+static WEAK_UNSEEN inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+static WEAK_UNSEEN inline int __ffs(int bits) { return __builtin_ffs(bits); }
 static WEAK_UNSEEN inline void __nanosleep(unsigned) { weak_hooks.sleep(); }
 
 template <class T>
@@ -65,7 +76,7 @@ static WEAK_UNSEEN inline unsigned long long weak_word(T value) {
 
 // A fence.
 static WEAK_UNSEEN inline void weak_ptx(const char* text) { weak_hooks.ptx(text, nullptr, 0, 0); }
-// The clock.
+// The clock; the lanes of the warp before this one.
 template <class T>
 static WEAK_UNSEEN inline void weak_ptx(const char* text, WeakOut<T> out) {
     out.to = (T)weak_hooks.ptx(text, nullptr, 0, 0);
@@ -80,10 +91,15 @@ static WEAK_UNSEEN inline void weak_ptx(const char* text, WeakOut<T> out, WeakOu
     out.to = (T)weak_hooks.ptx(text, at, 0, 0);
     second.to = (T)weak_hooks.ptx(text, at + 1, 0, 0);
 }
-// Stores, and reductions.
+// Stores, of one word or two, and reductions.
 template <class W, class V>
 static WEAK_UNSEEN inline void weak_ptx(const char* text, W* at, V value) {
     weak_hooks.ptx(text, at, weak_word(value), 0);
+}
+template <class W, class V>
+static WEAK_UNSEEN inline void weak_ptx(const char* text, W* at, V value, V second) {
+    weak_hooks.ptx(text, at, weak_word(value), 0);
+    weak_hooks.ptx(text, at + 1, weak_word(second), 0);
 }
 // Atomics.
 template <class T, class W, class V>
@@ -94,6 +110,9 @@ template <class T, class W, class V>
 static WEAK_UNSEEN inline void weak_ptx(const char* text, WeakOut<T> out, W* at, V compare, V value) {
     out.to = (T)weak_hooks.ptx(text, at, weak_word(value), weak_word(compare));
 }
+// Conversions of numbers of 16 bits. No program has them.
+static WEAK_UNSEEN inline void weak_ptx(const char*, WeakOut<float>, unsigned short) { __builtin_trap(); }
+static WEAK_UNSEEN inline void weak_ptx(const char*, WeakOut<unsigned short>, float) { __builtin_trap(); }
 
 // ThreadSanitizer's calls.
 #define WEAK_PLAIN(bytes)                                                                                              \

@@ -27,6 +27,10 @@ pub struct Thread {
     stored: Option<(usize, usize, Access)>,
     /// The address and value of its last access, if that was a load.
     last: Option<(usize, u64)>,
+    /// The lanes that came to a place with it, if they have gone on.
+    lanes_here: Option<u32>,
+    /// The values of an exchange, by lane, if all have come to it.
+    values: HashMap<usize, u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,10 @@ pub struct Simulation {
     pub current: usize,
     /// Threads that have come to a meeting, by block and lanes.
     meetings: HashMap<(usize, usize, u32), Vec<usize>>,
+    /// Threads that have come to an exchange, in the same way, with their values.
+    exchanges: HashMap<(usize, usize, u32), Vec<(usize, u64)>>,
+    /// Threads that may go on together from a place, by block.
+    together: HashMap<(usize, usize), Vec<usize>>,
     instructions: Instructions,
     pub registers: BTreeMap<Register, u64>,
     /// Accesses so far.
@@ -73,6 +81,8 @@ pub static HOOKS: Hooks = Hooks {
     plain_load,
     plain_store,
     meet,
+    lanes,
+    exchange,
     sleep,
 };
 
@@ -85,6 +95,8 @@ pub fn begin(memory: Memory, is_told: bool) {
         threads: Vec::new(),
         current: 0,
         meetings: HashMap::new(),
+        exchanges: HashMap::new(),
+        together: HashMap::new(),
         instructions: Instructions::default(),
         registers: BTreeMap::new(),
         steps: 0,
@@ -206,6 +218,41 @@ impl Simulation {
         self.arrive((me.pe, me.block, lanes), wanted)
     }
 
+    /// A thread comes to an exchange of values with the lanes of its warp. It orders nothing. True if all are there.
+    fn arrive_with(&mut self, value: u64, lanes: u32) -> bool {
+        let (current, me) = (self.current, self.me());
+        me.state = ThreadState::Meeting;
+        let key = (me.pe, me.block, lanes);
+        let here = self.exchanges.entry(key).or_default();
+        here.push((current, value));
+        if here.len() < lanes.count_ones() as usize {
+            return false;
+        }
+        let here = self.exchanges.remove(&key).unwrap_or_default();
+        let values: HashMap<usize, u64> = here
+            .iter()
+            .map(|&(thread, value)| (self.threads[thread].lane, value))
+            .collect();
+        for (thread, _) in here {
+            self.threads[thread].state = ThreadState::Ready;
+            self.threads[thread].values = values.clone();
+        }
+        true
+    }
+
+    /// The thread, and all that stand at the same place, go on together.
+    fn go_on_together(&mut self) {
+        let me = self.me();
+        let key = (me.pe, me.block);
+        let here = self.together.remove(&key).unwrap_or_default();
+        let lanes = here.iter().map(|&thread| 1 << self.threads[thread].lane);
+        let lanes = lanes.fold(0, |all, lane: u32| all | lane);
+        for thread in here {
+            self.threads[thread].state = ThreadState::Ready;
+            self.threads[thread].lanes_here = Some(lanes);
+        }
+    }
+
     /// The end of the kernel of the thread's PE.
     fn arrive_in_grid(&mut self) -> bool {
         let pe = self.threads[self.current].pe;
@@ -234,6 +281,8 @@ impl Thread {
             state: ThreadState::Ready,
             stored: None,
             last: None,
+            lanes_here: None,
+            values: HashMap::new(),
         }
     }
 }
@@ -248,7 +297,11 @@ extern "C" fn ptx(text: *const c_char, at: *const c_void, a: u64, b: u64) -> u64
         };
         let instruction = run.instructions.at(text.addr(), words);
         let agent = run.me().agent;
-        let value = instruction.perform(&mut run.memory, agent, at.addr(), a, b);
+        let value = if instruction.is_lanes_before() {
+            (1 << run.me().lane) - 1
+        } else {
+            instruction.perform(&mut run.memory, agent, at.addr(), a, b)
+        };
         run.acted(instruction.is_load().then_some((at.addr(), value)));
         run.tell(|run| {
             format!(
@@ -286,6 +339,42 @@ extern "C" fn meet(lanes: c_uint) {
     if !with(|run| run.arrive_in_block(lanes)) {
         give_way();
     }
+}
+
+/// The lanes that go on from here together: those that are here when one of them has waited for long enough.
+extern "C" fn lanes() -> c_uint {
+    pause();
+    with(|run| {
+        let (current, stores) = (run.current, run.memory.stores);
+        let me = run.me();
+        me.lanes_here = None;
+        me.state = ThreadState::Napping(stores);
+        let key = (me.pe, me.block);
+        run.together.entry(key).or_default().push(current);
+    });
+    if with(|run| run.memory.chance(2)) {
+        give_way();
+    }
+    with(|run| {
+        if run.me().lanes_here.is_none() {
+            run.go_on_together();
+        }
+        run.me().lanes_here.expect("the lanes are known")
+    })
+}
+
+extern "C" fn exchange(lanes: c_uint, value: u64, from: c_int) -> u64 {
+    pause();
+    if !with(|run| run.arrive_with(value, lanes)) {
+        give_way();
+    }
+    with(|run| {
+        let values = std::mem::take(&mut run.me().values);
+        match usize::try_from(from) {
+            Ok(lane) => values[&lane],
+            Err(_) => values.values().all(|value| *value != 0).into(),
+        }
+    })
 }
 
 extern "C" fn sleep() {

@@ -55,13 +55,14 @@ fn changed(header: &str, number: usize, change: &Change) -> String {
     format!("{before}{chosen}{rest}")
 }
 
-/// The text with a call in place of each `asm volatile (…)`.
+/// The text with a call in place of each `asm(…)` and `asm volatile(…)`.
 fn with_calls(header: &str) -> String {
+    let header = header.replace("asm volatile(", "asm(");
     let mut made = String::new();
-    let mut rest = header;
-    while let Some(at) = rest.find("asm volatile(") {
+    let mut rest = header.as_str();
+    while let Some(at) = rest.find("asm(") {
         made.push_str(&rest[..at]);
-        let (inner, behind) = parenthesised(&rest[at + "asm volatile(".len()..]);
+        let (inner, behind) = parenthesised(&rest[at + "asm(".len()..]);
         made.push_str(&call(&inner.replace("\\\n", "\n").replace('\n', " ")));
         rest = behind;
     }

@@ -12,6 +12,11 @@ pub(super) const PERMANENT: usize = 2;
 pub(super) const SCRATCH_SLOT_BYTES: [usize; 2] = [4096, 256];
 /// The most bytes of the first chunk of teams other than these, unless the least number of teams takes more.
 const FIRST_CHUNK_BYTES: usize = 1 << 20;
+/// The bytes of the memory for elements of members that are not mapped, on streams; a word that one call at a time holds lies
+/// before it.
+pub(super) const STAGING_BYTES: usize = 1 << 20;
+/// The bytes of that word, and behind it.
+pub(super) const STAGING_LOCK: usize = 64;
 /// The least number of teams in that chunk, whatever they take.
 const MIN_FIRST_TEAMS: usize = 16;
 
@@ -39,11 +44,11 @@ impl DeviceLayout {
     /// The inbox's description, and its counter of claims.
     pub(super) const INBOX: usize = 256;
     pub(super) const CLAIMED: usize = 320;
-    /// The table of each PE's heap.
-    pub(super) const PEERS: usize = 384;
+    /// The table of the distances to each PE's heap.
+    pub(super) const DISTANCES: usize = 384;
 
     pub(super) fn bytes(pes: usize, teams: usize) -> usize {
-        Self::PEERS + (pes + teams) * size_of::<u64>()
+        Self::DISTANCES + (pes + teams) * size_of::<u64>()
     }
 
     pub(super) fn start(&self) -> usize {
@@ -52,7 +57,7 @@ impl DeviceLayout {
 
     /// The entry of a team in their table.
     pub(super) fn pointer(&self, team: usize) -> usize {
-        self.start() + Self::PEERS + (self.pes + team) * size_of::<u64>()
+        self.start() + Self::DISTANCES + (self.pes + team) * size_of::<u64>()
     }
 }
 
@@ -69,9 +74,9 @@ pub(crate) struct TeamChunk {
 }
 
 impl TeamChunk {
-    /// The bytes of a team: its description, the members' words, their PEs, and the scratch memory.
+    /// The bytes of a team: its description, the members' words, heaps and PEs, and the scratch memory.
     pub(super) fn bytes_of_team(pes: usize, slot_bytes: usize) -> usize {
-        let words = pes * (size_of::<u64>() + size_of::<u32>());
+        let words = pes * (2 * size_of::<u64>() + size_of::<u32>());
         (size_of::<Team>() + words).next_multiple_of(64) + 2 * pes * slot_bytes
     }
 
@@ -88,11 +93,13 @@ impl TeamChunk {
         let start =
             self.block.offset() as usize + at * Self::bytes_of_team(self.pes, self.slot_bytes);
         let words = start + size_of::<Team>();
-        let members = words + self.pes * size_of::<u64>();
+        let heaps = words + self.pes * size_of::<u64>();
+        let members = heaps + self.pes * size_of::<u64>();
         let end = members + self.pes * size_of::<u32>();
         Some(TeamLayout {
             team: start,
             words,
+            heaps,
             members,
             scratch: end.next_multiple_of(64),
             slot_bytes: self.slot_bytes,
@@ -107,6 +114,8 @@ pub(super) struct TeamLayout {
     pub team: usize,
     /// A word of each member.
     pub words: usize,
+    /// The address of each member's heap for this PE's GPU; 0 where it is not mapped.
+    pub heaps: usize,
     /// The members' PEs.
     pub members: usize,
     /// Two halves, each with a slot for each member.
@@ -138,7 +147,8 @@ mod tests {
                 assert!(
                     at.team == end && at.words.is_multiple_of(8) && at.scratch.is_multiple_of(64)
                 );
-                assert!(at.words + 8 * pes <= at.members && at.members + 4 * pes <= at.scratch);
+                assert!(at.words + 8 * pes <= at.heaps && at.heaps + 8 * pes <= at.members);
+                assert!(at.members + 4 * pes <= at.scratch);
                 end = at.scratch + 2 * pes * slot_bytes;
             }
             assert_eq!(end, 4096 + 5 * bytes);

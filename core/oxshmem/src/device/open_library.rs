@@ -6,6 +6,7 @@ use oxshmem_device_library::layout::State;
 
 use super::layout::{DeviceLayout, TeamChunk, TeamLayout};
 use super::ring_server::RingServer;
+use crate::sym::Sym;
 
 /// Everything of it that lasts as long as the world.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct OpenLibrary {
     pub layout: DeviceLayout,
     /// The memory of teams, in the order of their numbers.
     pub chunks: RefCell<Vec<TeamChunk>>,
+    /// The memory for elements of members that are not mapped, on streams; on all PEs where one of them maps another's not.
+    pub staging: Option<Sym<u8>>,
     /// The address of this PE's GPU heap.
     pub heap: u64,
     /// The state of images, unless the program sets another deadline.

@@ -22,6 +22,7 @@ use oxshmem_transport::{AtomicOp, SignalOp};
 use crate::atomics::Word;
 use crate::context::Context;
 use crate::device::ring_state::{RingQuiet, RingState, lock};
+use crate::device::ring_values::Values;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::device::Gpu;
 use crate::stream::gpu_streams::{InCall, StopWord};
@@ -80,7 +81,6 @@ impl RingServer {
             ring,
             in_flight: false,
             reads_sources: false,
-            places_own: false,
         };
         let thread = std::thread::Builder::new()
             .name("oxshmem-kernels".into())
@@ -146,8 +146,6 @@ struct Server {
     in_flight: bool,
     /// Whether nonblocking puts may still read their sources.
     reads_sources: bool,
-    /// Whether nonblocking gets may have placed data that this GPU does not see yet (M27).
-    places_own: bool,
 }
 
 impl Server {
@@ -219,9 +217,6 @@ impl Server {
 
     fn complete_all(&mut self) -> Result<()> {
         self.quiet()?;
-        if std::mem::take(&mut self.places_own) {
-            self.served.context.worker.make_gpu_data_visible()?;
-        }
         (self.in_flight, self.reads_sources) = (false, false);
         self.publish();
         Ok(())
@@ -264,26 +259,8 @@ impl Server {
         match operation {
             Operation::Put => self.put(&request),
             Operation::Get => self.get(ticket, &request),
-            Operation::PutValue => {
-                let (bytes, word) = (
-                    usize::from(request.width).min(8),
-                    request.value.to_le_bytes(),
-                );
-                let dst = self.symmetric::<u8>(request.remote, bytes as u64, request.pe)?;
-                let value = word.get(..bytes).unwrap_or_default();
-                self.in_flight = true;
-                self.served.context.put(dst, value, request.pe as usize)
-            }
-            Operation::GetValue => {
-                let mut word = [0_u8; 8];
-                let bytes = usize::from(request.width).min(8);
-                let src = self.symmetric::<u8>(request.remote, bytes as u64, request.pe)?;
-                if let Some(value) = word.get_mut(..bytes) {
-                    self.served.context.get(value, src, request.pe as usize)?;
-                }
-                self.answer(ticket, u64::from_le_bytes(word));
-                Ok(())
-            }
+            Operation::PutValue => self.put_values(&request),
+            Operation::GetValue => self.get_values(ticket, &request),
             Operation::PutSignal => {
                 self.put(&Request {
                     width: 1,
@@ -351,9 +328,7 @@ impl Server {
             };
             let worker = &self.served.context.in_call(CALL).worker;
             let path: AccessPath<'_> = worker.access_path(OpKind::Put, from.target, pe)?;
-            if request.width == 0 {
-                (self.in_flight, self.places_own) = (true, true);
-            }
+            self.in_flight |= request.width == 0;
             worker.copy_by_path(path, dst, from, request.width == 0)?;
         } else {
             self.get_bounced(src, request.local, pe)?;
@@ -399,6 +374,27 @@ impl Server {
                 written.map_err(|why| Error::Gpu { call: CALL, why })
             },
         )
+    }
+
+    /// The values of one lane, or of several with neighbouring words, as one put.
+    fn put_values(&mut self, request: &Request) -> Result<()> {
+        let mut values = Values::new();
+        let bytes = values.fill(request, self.ring.values());
+        let dst = self.symmetric::<u8>(request.remote, bytes.len() as u64, request.pe)?;
+        self.in_flight = true;
+        self.served.context.put(dst, bytes, request.pe as usize)
+    }
+
+    /// The same of gets. Each lane has an answer of its own.
+    fn get_values(&self, ticket: u64, request: &Request) -> Result<()> {
+        let mut values = Values::new();
+        let bytes = values.of(request);
+        let src = self.symmetric::<u8>(request.remote, bytes.len() as u64, request.pe)?;
+        self.served.context.get(bytes, src, request.pe as usize)?;
+        for (ticket, value) in (ticket..).zip(values.words(request)) {
+            self.answer(ticket, value);
+        }
+        Ok(())
     }
 
     fn signal(&mut self, request: &Request) -> Result<()> {

@@ -28,6 +28,16 @@ pub(crate) struct RingQuiet {
 }
 
 impl RingQuiet {
+    /// The error of the first request that failed.
+    pub(crate) fn failure(&self) -> Option<String> {
+        lock(&self.state.failure).clone()
+    }
+
+    /// Forgets that error.
+    pub(crate) fn forget_failure(&self) {
+        *lock(&self.state.failure) = None;
+    }
+
     /// Waits until all requests that kernels had made are complete (G4). Requests that fail end it, too:
     /// [`DeviceLibrary::check`](crate::DeviceLibrary::check) has the error.
     pub(crate) fn quiet(&self) {

@@ -12,9 +12,9 @@ use oxshmem_device_library::layout::{COMPLETE, Fault};
 use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_transport::SignalOp;
 
-use crate::device::ring_state::RingQuiet;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::device::Gpu;
+use crate::stream::library_kernels::LibraryKernels;
 use crate::sym::Sym;
 
 /// The longest time that a stream whose waits were ended may take for the rest.
@@ -154,8 +154,8 @@ pub(crate) struct GpuStreams {
     pub collective: Result<(), String>,
     /// Whether streams may have work that uses it.
     used: AtomicBool,
-    /// The quiet of what kernels have asked of the host, where they may.
-    pub ring_quiet: OnceLock<RingQuiet>,
+    /// The device library's kernels for streams, once it is open.
+    pub library: OnceLock<LibraryKernels>,
 }
 
 impl GpuStreams {
@@ -184,7 +184,7 @@ impl GpuStreams {
             heaps,
             collective: Ok(()),
             used: AtomicBool::new(false),
-            ring_quiet: OnceLock::new(),
+            library: OnceLock::new(),
         };
         streams.write_sync_words()?;
         Ok(streams)

@@ -13,8 +13,7 @@ use oxshmem_cuda::{DevicePtr, Event, Stream, interop};
 
 use crate::copies::local_operand::LocalOperand;
 use crate::error::Result;
-use crate::stream::DRAIN_LIMIT;
-use crate::stream::gpu_streams::{GpuStreams, InCall};
+use crate::stream::gpu_streams::{DRAIN_LIMIT, GpuStreams, InCall};
 use crate::sym::Sym;
 use crate::world::World;
 use oxshmem_engine::report;
@@ -34,7 +33,7 @@ impl World {
         let mut slice = match local {
             LocalOperand::Symmetric(sym) => {
                 self.check_pair(call, remote, sym)?;
-                return queue(self.on_stream(call, streams, sym, self.my_pe())?);
+                return queue(self.own_on_stream(call, streams, sym)?);
             }
             LocalOperand::Slice(slice) => slice,
         };
@@ -85,7 +84,7 @@ impl World {
         const CALL: &str = "gpu_view";
         let ours = interop::stream(stream).in_call(CALL)?;
         let streams = self.gpu_streams_for(CALL, &ours)?;
-        let at = self.on_stream(CALL, streams, sym, self.my_pe())?;
+        let at = self.own_on_stream(CALL, streams, sym)?;
         Ok(GpuView {
             at: at.as_raw(),
             len: sym.len(),

@@ -3,15 +3,15 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::block::Fiber;
+use super::block::{Fiber, Looks};
 use super::grid::Grid;
-use super::warp::{Arrival, Exchange, LANES};
+use super::warp::{ACTIVE, Arrival, Exchange, LANES};
 use crate::code::Code;
 use crate::kernel::shape::Position;
 use crate::race::{self, GridCheck, Thread};
 
 /// The version of the table; the compiler's `support.c` has the same.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Shared memory of a block, static and dynamic.
 const MOST_SHARED: usize = 227 << 10;
 
@@ -89,6 +89,9 @@ pub(crate) struct Calls {
     fence: unsafe extern "C" fn(u32),
     scope: unsafe extern "C" fn(u32),
     forget: unsafe extern "C" fn(usize, usize),
+    operand: unsafe extern "C" fn(usize, usize, u32, usize),
+    moves_operands: unsafe extern "C" fn(u32),
+    completes: unsafe extern "C" fn(u32),
 }
 
 /// The one table.
@@ -109,6 +112,9 @@ pub(crate) static CALLS: Calls = Calls {
     fence,
     scope,
     forget,
+    operand,
+    moves_operands,
+    completes,
 };
 
 /// The position of code that runs in no kernel.
@@ -166,11 +172,26 @@ unsafe extern "C" fn block_barrier(number: u32) -> u32 {
     fiber.result.get()
 }
 
+/// The lanes that are at one place of the code at once. With a seed they gather there by chance; without, each is alone.
+fn active(fiber: &Fiber, place: u64) -> *const Exchange {
+    // SAFETY: the block lives as long as its fibers.
+    let warp = unsafe { &*fiber.block.get() }.warp(fiber.thread);
+    let lane = fiber.thread % LANES;
+    warp.gather(lane, place);
+    if fiber.grid().seed.is_some() {
+        fiber.give_way(true, false);
+    }
+    warp.gathered(lane)
+}
+
 /// A meeting of the lanes of `mask`, each with a value. `kind` is the operation.
-unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
+pub(crate) unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
     let Some(fiber) = current() else {
         return std::ptr::null();
     };
+    if kind == ACTIVE {
+        return active(fiber, value);
+    }
     let lane = fiber.thread % LANES;
     if mask & (1 << lane) == 0 {
         fiber.refuse(&format!(
@@ -196,6 +217,11 @@ unsafe extern "C" fn warp(mask: u32, kind: u32, value: u64) -> *const Exchange {
 /// The grid's barrier, for one thread of each block.
 unsafe extern "C" fn grid_barrier() {
     let Some(fiber) = current() else { return };
+    if !fiber.grid().is_cooperative {
+        fiber.refuse(
+            "this_grid().sync() in a kernel that was not launched cooperatively (cudaLaunchCooperativeKernel)",
+        );
+    }
     let check = fiber.grid().check.as_ref();
     let checked = |note: fn(&GridCheck, &mut Thread)| {
         if let (Some(check), Some(clock)) = (check, &mut *fiber.clock.borrow_mut()) {
@@ -224,6 +250,8 @@ unsafe extern "C" fn poll(word: usize) {
 /// A sleep: gives way.
 pub(crate) unsafe extern "C" fn pause() {
     if let Some(fiber) = current() {
+        // Looks between two sleeps are few.
+        fiber.looks.set(Looks::default());
         fiber.give_way(true, true);
     }
 }
@@ -291,6 +319,27 @@ unsafe extern "C" fn scope(number: u32) {
 /// Bytes that a thread has freed.
 unsafe extern "C" fn forget(at: usize, len: usize) {
     race::forget(at, len);
+}
+
+/// Bytes that a nonblocking call is for. `kind`: the operand's number, 8 more if it is written, and 16 more if a copy of the host's moves it.
+unsafe extern "C" fn operand(at: usize, len: usize, kind: u32, pc: usize) {
+    check(|fiber, clock| {
+        let (start, end) = fiber.stack.get();
+        if !(start..end).contains(&at) {
+            let (place, which) = (race::Place { at, len, pc }, race::Operand::of(kind & 7));
+            race::operand(clock, place, which, (kind & 8 != 0, kind & 16 != 0));
+        }
+    });
+}
+
+/// The thread begins or ends the moving of such bytes.
+unsafe extern "C" fn moves_operands(moves: u32) {
+    check(|_, clock| clock.set_moves_operands(moves != 0));
+}
+
+/// A call that completes nonblocking ones: 0 for a flush, 1 for a fence, 2 for a quiet.
+unsafe extern "C" fn completes(by: u32) {
+    check(|_, clock| race::completes(clock, race::Completes::of(by)));
 }
 
 /// The block's barrier of a host build of kernels.

@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
+use super::room::Room;
 use crate::call::Outcome;
 use crate::code::Code;
 use crate::kernel::shape::{Packed, Position, Shape};
@@ -21,8 +23,12 @@ pub(crate) struct Grid<'a> {
     pub(crate) shared: u32,
     /// Whether the context can do no more work.
     pub(crate) over: &'a (dyn Fn() -> bool + Sync),
-    /// Threads that may be there at once.
-    pub(crate) most_resident: u64,
+    /// The room on its device.
+    pub(crate) room: Room,
+    /// Whether it was launched as one whose blocks are all there at once.
+    pub(crate) is_cooperative: bool,
+    /// The time in which its blocks may only wait while others have no room; `None`: for ever.
+    pub(crate) patience: Option<Duration>,
     /// The seed of the order in which fibers run.
     pub(crate) seed: Option<u64>,
     /// The check for races, if the kernel was built for it.
@@ -37,11 +43,18 @@ unsafe impl Sync for Grid<'_> {}
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     next_block: AtomicU64,
-    resident: AtomicU64,
     failed: AtomicU32,
     /// Blocks that have come to the grid's barrier in this round.
     arrived: AtomicU64,
     round: AtomicU64,
+}
+
+/// The next block of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Block(u64),
+    NoRoom,
+    NoneLeft,
 }
 
 impl Grid<'_> {
@@ -53,28 +66,33 @@ impl Grid<'_> {
         }
     }
 
-    /// The next block, if its threads have room. `needed`: the worker has no other block.
-    pub(super) fn next_block(&self, needed: bool) -> Option<u64> {
-        let progress = &self.progress;
-        let threads = u64::from(self.shape.block_threads());
-        if progress.next_block.load(Ordering::Relaxed) >= self.shape.blocks() {
-            return None;
+    /// Blocks that have begun.
+    pub(super) fn begun(&self) -> u64 {
+        let begun = self.progress.next_block.load(Ordering::Relaxed);
+        begun.min(self.shape.blocks())
+    }
+
+    /// The next block, if it has room. A cooperative grid has taken room for all.
+    pub(super) fn next_block(&self) -> Next {
+        if self.begun() == self.shape.blocks() {
+            return Next::NoneLeft;
         }
-        let before = progress.resident.fetch_add(threads, Ordering::Relaxed);
-        if needed || before + threads <= self.most_resident {
-            let block = progress.next_block.fetch_add(1, Ordering::Relaxed);
-            if block < self.shape.blocks() {
-                return Some(block);
-            }
+        if !self.is_cooperative && !self.room.take(1) {
+            return Next::NoRoom;
         }
-        progress.resident.fetch_sub(threads, Ordering::Relaxed);
-        None
+        let block = self.progress.next_block.fetch_add(1, Ordering::Relaxed);
+        if block < self.shape.blocks() {
+            return Next::Block(block);
+        }
+        if !self.is_cooperative {
+            self.room.give_back(1);
+        }
+        Next::NoneLeft
     }
 
     /// Notes that a block has ended.
     pub(super) fn block_ended(&self) {
-        let threads = u64::from(self.shape.block_threads());
-        self.progress.resident.fetch_sub(threads, Ordering::Relaxed);
+        self.room.give_back(1);
     }
 
     /// Ends the grid with an error.

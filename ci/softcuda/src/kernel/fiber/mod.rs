@@ -7,10 +7,13 @@
 mod block;
 mod calls;
 mod grid;
+mod room;
 mod stack;
+mod standing;
 mod warp;
 mod worker;
 
-pub(crate) use calls::{CALLS, Calls, pause, syncthreads};
+pub(crate) use calls::{CALLS, Calls, pause, syncthreads, warp};
 pub(crate) use grid::{Grid, Progress};
+pub(crate) use room::Room;
 pub(crate) use worker::run;

@@ -1,6 +1,6 @@
-//! Meetings of the lanes of a warp: synchronisation, shuffles, votes.
+//! Meetings of the lanes of a warp: synchronisation, shuffles, votes, and lanes that are at one place by chance.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 
 use crate::race;
 
@@ -28,8 +28,18 @@ struct Meeting {
     done: Box<Exchange>,
 }
 
-/// The kind of `__syncwarp`, as the emulation's headers number it.
+/// The kind of `__activemask`, which waits for no lane, and that of `__syncwarp`, as the emulation's headers number them.
+pub(super) const ACTIVE: u32 = 0;
 pub(super) const SYNC: u32 = 1;
+
+/// Lanes that came to one place of the code before the first of them went on.
+#[derive(Clone, Copy, Debug)]
+struct Gathering {
+    place: u64,
+    lanes: u32,
+    /// Those that have not gone on.
+    here: u32,
+}
 
 /// A meeting that is complete: its lanes, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +63,9 @@ pub(super) struct Warp {
     /// Lanes that exist and have not ended.
     alive: Cell<u32>,
     meetings: RefCell<Vec<Meeting>>,
+    gatherings: RefCell<Vec<Gathering>>,
+    /// The lanes of the gathering that a lane was told of last.
+    told: UnsafeCell<Exchange>,
 }
 
 impl Warp {
@@ -65,7 +78,45 @@ impl Warp {
         Warp {
             alive: Cell::new(alive),
             meetings: RefCell::default(),
+            gatherings: RefCell::default(),
+            told: UnsafeCell::new(Exchange {
+                lanes: 0,
+                unused: 0,
+                values: [0; LANES as usize],
+            }),
         }
+    }
+
+    /// A lane comes to a place. It joins those that are there, if none of them has gone on.
+    pub(super) fn gather(&self, lane: u32, place: u64) {
+        let mut gatherings = self.gatherings.borrow_mut();
+        let is_open = |g: &&mut Gathering| g.place == place && g.here == g.lanes;
+        match gatherings.iter_mut().find(is_open) {
+            Some(open) => {
+                open.lanes |= 1 << lane;
+                open.here |= 1 << lane;
+            }
+            None => gatherings.push(Gathering {
+                place,
+                lanes: 1 << lane,
+                here: 1 << lane,
+            }),
+        }
+    }
+
+    /// The lane goes on. The pointer is to the lanes that it has gathered with, until another lane of the warp asks.
+    pub(super) fn gathered(&self, lane: u32) -> *const Exchange {
+        let mut gatherings = self.gatherings.borrow_mut();
+        let own = gatherings.iter_mut().find(|g| g.here & (1 << lane) != 0);
+        let lanes = own.map_or(1 << lane, |own| {
+            own.here &= !(1 << lane);
+            own.lanes
+        });
+        gatherings.retain(|gathering| gathering.here != 0);
+        let told = self.told.get();
+        // SAFETY: one thread runs all lanes of a block, and each has read its answer before another one runs.
+        unsafe { (*told).lanes = lanes };
+        told
     }
 
     /// Has the race detector forget the memory from which lanes read.
@@ -74,6 +125,7 @@ impl Warp {
             let done = std::ptr::from_ref(&*meeting.done);
             race::forget(done as usize, size_of::<Exchange>());
         }
+        race::forget(self.told.get() as usize, size_of::<Exchange>());
     }
 
     /// Enters a lane's value into the meeting of `mask`. The pointer is to the meeting's result,
@@ -175,6 +227,20 @@ mod tests {
         let meetings = warp.meetings.borrow();
         assert_eq!(meetings[0].done.lanes, 0b111);
         assert_eq!(meetings[0].done.values[..3], [10, 11, 12]);
+    }
+
+    #[test]
+    fn lanes_gather_at_a_place_until_one_goes_on() {
+        let warp = Warp::new(4);
+        // SAFETY: the warp lives, and nothing changes the answer while it is read.
+        let go_on = |lane| unsafe { (*warp.gathered(lane)).lanes };
+        warp.gather(0, 7);
+        warp.gather(2, 8);
+        warp.gather(1, 7);
+        assert_eq!(go_on(1), 0b0011);
+        warp.gather(3, 7);
+        assert_eq!((go_on(0), go_on(3), go_on(2)), (0b0011, 0b1000, 0b0100));
+        assert!(warp.gatherings.borrow().is_empty());
     }
 
     #[test]

@@ -1,21 +1,15 @@
 //! A thread of the host that runs blocks of a grid, one fiber after the other.
 
-use std::time::Duration;
-
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::block::{Block, Fiber, Stackful};
 use super::calls;
-use super::grid::Grid;
+use super::grid::{Grid, Next};
 use super::stack;
+use super::standing::Standing;
 use crate::call::Outcome;
 use crate::code::Code;
-
-/// Rounds without progress after which the thread sleeps between rounds: another process may need
-/// the core to do what is awaited here.
-const PATIENCE: u32 = 1024;
-const NAP: Duration = Duration::from_micros(50);
 
 /// Rounds in which no block ends after which one more begins, whatever the others do: they may wait for what it does by steps
 /// that look like progress, such as a barrier in their loop.
@@ -37,6 +31,15 @@ pub(crate) fn run(grid: &Grid<'_>) -> Outcome {
             .min(grid.shape.blocks())
             .min(threads / THREADS_OF_A_WORKER + 1),
     };
+    if grid.is_cooperative {
+        let mut standing = Standing::new(grid);
+        while !grid.room.take(grid.shape.blocks()) {
+            if grid.stopped() {
+                return grid.result();
+            }
+            standing.idle(grid);
+        }
+    }
     std::thread::scope(|scope| {
         for number in 1..workers {
             let more = std::thread::Builder::new().name("softcuda-blocks".to_owned());
@@ -45,6 +48,10 @@ pub(crate) fn run(grid: &Grid<'_>) -> Outcome {
         }
         work(grid, 0);
     });
+    if grid.is_cooperative {
+        // Of those that a failed grid has not begun.
+        grid.room.give_back(grid.shape.blocks() - grid.begun());
+    }
     grid.result()
 }
 
@@ -56,6 +63,7 @@ struct Worker<'a> {
     random: Option<u64>,
     /// Rounds since a block began or ended.
     rounds: u32,
+    standing: Standing,
 }
 
 /// Runs blocks until no more are left.
@@ -67,24 +75,32 @@ fn work(grid: &Grid<'_>, number: u64) {
             .seed
             .map(|seed| (seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
         rounds: 0,
+        standing: Standing::new(grid),
     };
-    let mut fruitless = 0;
     while !grid.stopped() {
-        if worker.blocks.is_empty() && !worker.admit() {
-            return;
+        if worker.blocks.is_empty() {
+            match worker.admit() {
+                Admitted::Yes => {}
+                Admitted::NoneLeft => return,
+                Admitted::NoRoom => {
+                    worker.standing.idle(grid);
+                    continue;
+                }
+            }
         }
         let progress = worker.round();
         let is_long = worker.rounds >= ROUNDS;
-        if (!progress || is_long) && worker.admit() {
-            fruitless = 0;
+        if (!progress || is_long) && worker.admit() == Admitted::Yes {
             continue;
         }
         if progress {
-            fruitless = 0;
+            worker.standing.fruitless = 0;
+            grid.room.moved();
             if is_long {
                 // Another thread of the host may have to do what these wait for.
                 worker.rounds = 0;
                 std::thread::yield_now();
+                worker.standing.note_blocks(grid);
             }
             continue;
         }
@@ -92,21 +108,26 @@ fn work(grid: &Grid<'_>, number: u64) {
             worker.report_standstill();
             break;
         }
-        fruitless += 1;
-        if fruitless < PATIENCE {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(NAP);
-        }
+        worker.standing.idle(grid);
     }
     worker.abandon();
 }
 
+/// Whether a block was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admitted {
+    Yes,
+    NoRoom,
+    NoneLeft,
+}
+
 impl Worker<'_> {
     /// Begins one more block, if there is one and it has room.
-    fn admit(&mut self) -> bool {
-        let Some(number) = self.grid.next_block(self.blocks.is_empty()) else {
-            return false;
+    fn admit(&mut self) -> Admitted {
+        let number = match self.grid.next_block() {
+            Next::Block(number) => number,
+            Next::NoRoom => return Admitted::NoRoom,
+            Next::NoneLeft => return Admitted::NoneLeft,
         };
         let block = Block::new(self.grid, number);
         if let Some(random) = &mut self.random {
@@ -116,8 +137,8 @@ impl Worker<'_> {
             }
         }
         self.blocks.push(block);
-        self.rounds = 0;
-        true
+        self.block_changed();
+        Admitted::Yes
     }
 
     /// Runs each fiber that can run once. Returns whether one did more than look at words.
@@ -145,11 +166,17 @@ impl Worker<'_> {
             !done
         });
         if self.blocks.len() < before {
-            self.rounds = 0;
+            self.block_changed();
             return true;
         }
         self.rounds += 1;
         progress
+    }
+
+    /// A block has begun or ended.
+    fn block_changed(&mut self) {
+        self.rounds = 0;
+        self.standing.block_changed(self.grid);
     }
 
     /// The fiber that runs next, and whether it begins.

@@ -9,6 +9,9 @@ struct oxshmem_exchange {
 extern "C" __device__ const oxshmem_exchange* softcuda_warp(unsigned mask, unsigned kind,
                                                             unsigned long long value);
 
+// The lanes that are at this place of the code at once.
+extern "C" __device__ unsigned softcuda_active();
+
 enum { OXSHMEM_WARP_SYNC = 1, OXSHMEM_WARP_SHUFFLE, OXSHMEM_WARP_VOTE, OXSHMEM_WARP_MATCH, OXSHMEM_WARP_REDUCE };
 
 static __device__ __forceinline__ unsigned oxshmem_lane() {
@@ -70,8 +73,8 @@ static __device__ __forceinline__ int __any_sync(unsigned mask, int predicate) {
 static __device__ __forceinline__ int __all_sync(unsigned mask, int predicate) {
     return __ballot_sync(mask, !predicate) == 0;
 }
-// Each thread runs alone, which CUDA allows: lanes need not run together unless they synchronise.
-static __device__ __forceinline__ unsigned __activemask() { return 1u << oxshmem_lane(); }
+// Lanes need not run together unless they synchronise. With a seed some do, by chance; without, each is alone.
+static __device__ __forceinline__ unsigned __activemask() { return softcuda_active(); }
 
 template <class T>
 static __device__ __forceinline__ unsigned __match_any_sync(unsigned mask, T value) {

@@ -1,5 +1,6 @@
 //! The host half of a file: the place of the code for GPUs.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// The section of an object file in which its device code lies until it is linked.
@@ -74,6 +75,37 @@ pub(crate) fn carry(host: &str, piece: &[u8], unit: &str) -> String {
     out
 }
 
+/// Has the compiler tell the race detector of the accesses of all functions. The mark is put into the text, since the option by which the front end
+/// puts it in has headers of the C++ library make calls of the compiler's own detector.
+pub(crate) fn check(host: &str) -> String {
+    let group = |line: &str| -> Option<String> {
+        let words = line.strip_prefix("define ")?.split_whitespace();
+        let mut groups = words.filter(|word| {
+            let number = word.strip_prefix('#').unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        groups.next_back().map(str::to_owned)
+    };
+    let groups: HashSet<String> = host.lines().filter_map(group).collect();
+    let mut out = String::with_capacity(host.len() + 1024);
+    for line in host.lines() {
+        let marked = line.strip_prefix("attributes ").and_then(|rest| {
+            let (name, attributes) = rest.split_once(" = { ")?;
+            groups.contains(name).then_some((name, attributes))
+        });
+        match marked {
+            Some((name, attributes)) => {
+                let _ = writeln!(out, "attributes {name} = {{ sanitize_thread {attributes}");
+            }
+            None => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
 fn constant(out: &mut String, bytes: &[u8]) {
     let _ = write!(out, "[{} x i8] c\"", bytes.len());
     for byte in bytes {
@@ -85,4 +117,17 @@ fn constant(out: &mut String, bytes: &[u8]) {
         }
     }
     out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn functions_are_marked_for_the_detector_and_calls_are_not() {
+        let text = "define i32 @main() #0 !dbg !5 {\n  call void @f() #1\n}\ndeclare void @f() #2\nattributes #0 = { nounwind }\n\
+                    attributes #1 = { nounwind }\nattributes #2 = { cold }\n";
+        let marked = text.replace("#0 = { nounwind", "#0 = { sanitize_thread nounwind");
+        assert_eq!(check(text), marked);
+    }
 }

@@ -32,8 +32,12 @@ pub enum Action {
         to: usize,
         left: Vec<usize>,
     },
-    /// A word of the other PE, for the host.
-    Value { from: usize },
+    /// Words of the other PE, for the host.
+    Values {
+        from: usize,
+        values: Vec<u64>,
+        left: Vec<usize>,
+    },
     /// An atomic, which the other PE's GPU performs.
     Atomic { errand: Errand, is_asked: bool },
 }
@@ -70,7 +74,7 @@ impl Hosts {
         );
         let posted = &mut self.all[pe].posted[place];
         let number = posted.number;
-        let mut value = None;
+        let mut read = None;
         let is_done = with(|run| {
             let memory = &mut run.memory;
             memory.machine.inform(nic, far);
@@ -100,9 +104,13 @@ impl Hosts {
                     memory.store(nic, *to + 8 * next, 8, word, relaxed().release());
                     left.is_empty()
                 }
-                Action::Value { from } => {
-                    value = Some(memory.load(far, *from, 8, relaxed()));
-                    true
+                Action::Values { from, values, left } => {
+                    let next = left.swap_remove(memory.random.choose(left.len()));
+                    values[next] = memory.load(far, *from + 8 * next, 8, relaxed());
+                    if left.is_empty() {
+                        read = Some(std::mem::take(values));
+                    }
+                    left.is_empty()
                 }
                 Action::Atomic { is_asked, .. } => {
                     *is_asked = true;
@@ -124,8 +132,8 @@ impl Hosts {
                 run.memory.machine.complete(nic, host);
             });
         }
-        if let Some(value) = value {
-            self.all[pe].results.insert(number, value);
+        if let Some(values) = read {
+            self.all[pe].results.insert(number, values);
         }
         self.all[pe].idle_at = None;
     }
