@@ -69,6 +69,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "own-store+fence",
     "p+lanes",
     "p+lanes+fence",
+    "p+lanes+store",
     "put+block",
     "put+block+reuse",
     "put+block+source",

@@ -122,6 +122,13 @@ impl Arena {
         self.private = [0; PES];
         let n = kernels.pes();
         assert!(n <= PES, "{n} PEs");
+        let lanes = kernels
+            .blocks()
+            .iter()
+            .map(|block| block.lanes as u64)
+            .max();
+        // Lanes that post together wait for room for the last of them.
+        assert!(lanes <= Some(SLOTS), "{lanes:?} lanes");
         let mut next = 0;
         self.variables.clear();
         for variable in kernels.head().variables() {
