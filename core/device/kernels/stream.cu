@@ -17,7 +17,7 @@ using namespace oxshmem;
 #pragma softcuda uses_barriers oxshmem_stream_strided oxshmem_stream_barrier oxshmem_stream_fold
 #endif
 
-// Values of `Copy` in core/oxshmem/src/stream/kernels.rs.
+// Values of `Copy` in core/oxshmem/src/stream/library_kernels.rs.
 enum Copy : u32 { COPY_PUT, COPY_PUT_NBI, COPY_GET, COPY_GET_NBI };
 
 // A copy by the host, to or from a PE that is not mapped. Nonblocking ones come behind nothing.
@@ -107,7 +107,7 @@ extern "C" __global__ void oxshmem_stream_quiet() { quiet(); }
 // The meeting of a team's streams: all that each has done before is complete.
 extern "C" __global__ void oxshmem_stream_barrier(team_t team) { barrier(block(), team); }
 
-// The types of elements, and the operations, in the order of core/oxshmem/src/stream/kernels.rs.
+// The types of elements, and the operations, in the order of core/oxshmem/src/stream/library_kernels.rs.
 enum Type : u32 { TYPE_I8, TYPE_I16, TYPE_I32, TYPE_I64, TYPE_U8, TYPE_U16, TYPE_U32, TYPE_U64, TYPE_F16, TYPE_BF16, TYPE_F32, TYPE_F64 };
 enum Fold : u32 { FOLD_SUM, FOLD_PROD, FOLD_MIN, FOLD_MAX, FOLD_AND, FOLD_OR, FOLD_XOR };
 
@@ -156,7 +156,9 @@ OXSHMEM_OUTLINE u64 fold_wide(u32 type, u32 operation, u64 a, u64 b) {
     }
     if (type == TYPE_F64) return bits<u64>(fold_numbers(operation, bits<double>(a), bits<double>(b)));
     if (type >= TYPE_F16) return bits<u32>(fold_numbers(operation, bits<float>((u32)a), bits<float>((u32)b)));
-    if (type >= TYPE_U8) return fold_numbers(operation, a, b);
+    // Sums and products wrap, and have the same bits, signed or not.
+    const bool is_same = operation == FOLD_SUM || operation == FOLD_PROD;
+    if (type >= TYPE_U8 || is_same) return fold_numbers(operation, a, b);
     return (u64)fold_numbers(operation, (i64)a, (i64)b);
 }
 

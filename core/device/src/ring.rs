@@ -226,6 +226,24 @@ impl<M: SharedWords> HostRing<M> {
         Some((ticket, request))
     }
 
+    /// Goes on with ticket `next`: kernels whose waits were ended have left tickets without a request, and answers that nobody
+    /// reads. No kernel uses the ring meanwhile.
+    pub fn restart(&mut self, next: u64) {
+        for place in 0..SLOTS as usize {
+            let ends = [
+                Self::SLOTS + place * 64 + 56,
+                Self::ANSWERS + place * 16 + 8,
+            ];
+            for end in ends {
+                self.memory.word(end).store(0, Ordering::Relaxed);
+            }
+        }
+        self.next = next;
+        self.memory.word(Self::TAKEN).store(next, Ordering::Release);
+        self.free_sources(next);
+        self.complete(next);
+    }
+
     /// The operands of the request that was taken last: its own, and those of puts of values that are joined to it.
     #[must_use]
     pub fn values(&self) -> &[u64; LANES] {

@@ -79,7 +79,9 @@ impl World {
     /// Opens the device library. Collective; once in a world's life.
     ///
     /// Kernels load and store the memory of PEs that is mapped for their GPU (M8). Their calls towards other PEs are requests to
-    /// a thread of this process, which uses the routes that the host's calls use.
+    /// a thread of this process, which uses the routes that the host's calls use. Calls on streams reach such PEs from here on, too.
+    ///
+    /// Call it before kernels or streams of this PE wait for anything: loading the library's kernels may wait for those that run.
     ///
     /// # Errors
     ///
@@ -94,12 +96,11 @@ impl World {
                 what: "this world's device library is open already; open it once, and prepare all modules with it".into(),
             });
         }
-        let open = self.make_device_library(CALL, streams)?;
-        Ok(DeviceLibrary::of(
-            self,
-            streams,
-            self.inner.device.get_or_init(|| open),
-        ))
+        let (open, kernels) = self.make_device_library(CALL, streams)?;
+        let open = self.inner.device.get_or_init(|| open);
+        // The cell is empty: a library is opened once.
+        let _ = streams.library.set(kernels);
+        Ok(DeviceLibrary::of(self, streams, open))
     }
 
     /// [`bindings::device_library`](crate::bindings::device_library).
@@ -119,7 +120,11 @@ impl World {
 
     /// Allocates its memory, which all PEs do or none, and has each PE set up its own part. Collective: a failure of one PE alone
     /// comes after the last allocation, and is every PE's.
-    fn make_device_library(&self, call: &'static str, streams: &GpuStreams) -> Result<OpenLibrary> {
+    fn make_device_library(
+        &self,
+        call: &'static str,
+        streams: &GpuStreams,
+    ) -> Result<(OpenLibrary, LibraryKernels)> {
         let mut open = self.allocate_device_library(call, streams)?;
         let ready = self.set_up_device_library(call, streams, &mut open);
         let all_ready = self.all_say(ready.is_ok());
@@ -135,11 +140,9 @@ impl World {
         let (inbox, kernels) = ready?;
         all_ready?;
         streams.gpu.open_inbox(inbox);
-        // The cell is empty: a library is opened once.
-        let _ = streams.library.set(kernels);
         // No PE's kernels call before all inboxes are open.
         self.barrier_all()?;
-        Ok(open)
+        Ok((open, kernels))
     }
 
     /// Gives the memory back of a library that no kernel knows of. All PEs do so, and none uses it any more.
@@ -234,6 +237,7 @@ impl World {
                 gpu: streams.gpu.clone(),
                 heap: (open.heap, self.gpu_heap_limit() as u64),
                 handles: (self.gpu_tag(), OWN),
+                head: DevicePtr::from_raw(open.heap).add(open.layout.start() + DeviceLayout::HEAD),
             })?);
             open.state.ring = open.heap + (open.layout.start() + DeviceLayout::RING) as u64;
         }
@@ -426,7 +430,7 @@ impl DeviceLibrary<'_> {
         self.write_own(call, at.team, bytes_of(&team))?;
         let address = own(at.team);
         self.write_own(call, self.open.layout.pointer(number), bytes_of(&address))?;
-        // Told again, it is the same.
+        // The cell is empty, or this one's contents are the same.
         let _ = state.in_kernels.set(TeamInKernels {
             number: number as i32,
             heaps: own(at.heaps),
@@ -510,7 +514,11 @@ impl DeviceLibrary<'_> {
             // The permanent ones are known.
             None => return Ok(i32::from(state.members.len() != self.world.n_pes())),
         };
-        let written = self.write_team(CALL, number, state);
+        let written = match state.in_kernels.get() {
+            // Its words may be in use.
+            Some(_) => Ok(()),
+            None => self.write_team(CALL, number, state),
+        };
         let met = team.barrier();
         written.and(met)?;
         Ok(number as i32)

@@ -112,8 +112,7 @@ impl Context<'_> {
     pub(crate) fn quiet_kernels(&self) {
         #[cfg(feature = "cuda")]
         if let Some(streams) = &self.pe.gpu_streams
-            && let Some(library) = streams.library.get()
-            && let Some(ring) = &library.ring
+            && let Some(ring) = streams.ring()
         {
             ring.quiet();
         }

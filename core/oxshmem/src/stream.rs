@@ -25,7 +25,7 @@
 //!
 //! # Graphs
 //!
-//! All of them but [`synchronize`](World::synchronize) may be captured into a CUDA graph and replayed, the
+//! All of them but [`synchronize`](World::synchronize) and [`g_on_stream`](World::g_on_stream) may be captured into a CUDA graph and replayed, the
 //! collective ones included, by as many PEs as often. A graph must not be launched any more once its world
 //! has ended, and one with a barrier or a collective call not after a PE was lost.
 //!
@@ -53,6 +53,7 @@ use oxshmem_transport::{MemoryKind, SignalOp};
 use crate::copies::local_operand::{CopySource, CopyTarget};
 use crate::error::Result;
 use crate::stream::gpu_streams::InCall;
+use crate::stream::library_kernels::AwaitedWords;
 use crate::stream::reach::{Reach, compare_number, is_signed};
 use crate::sym::Sym;
 use crate::wait_until::{Cmp, Waitable};
@@ -181,6 +182,21 @@ impl World {
         let streams = self.gpu_streams_to_queue(CALL, stream)?;
         let (Reach::Mapped(at) | Reach::ByHost(_, at)) =
             self.word_on_stream(CALL, streams, word, self.my_pe())?;
+        if let Some(library) = streams.library.get() {
+            // It performs what other PEs' hosts ask of this GPU meanwhile.
+            let awaited = AwaitedWords {
+                words: at,
+                count: 1,
+                status: DevicePtr::from_raw(0),
+                compare: compare_number(cmp),
+                value: value.bits(),
+                values: DevicePtr::from_raw(0),
+                width: size_of::<T>() as u32,
+                is_signed: is_signed::<T>(),
+            };
+            // SAFETY: the word lies in this PE's own heap, aligned for its type.
+            return unsafe { library.wait_all(stream, awaited) }.in_call(CALL);
+        }
         // SAFETY: the word lies in this PE's own heap, aligned for its type; the ending words live while
         // the world does, which waits for its streams before they are freed.
         let queued = unsafe {

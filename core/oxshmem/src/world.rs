@@ -150,10 +150,12 @@ impl World {
     /// Lets work queued on streams wait again, if the program has acknowledged every loss.
     #[cfg(feature = "cuda")]
     pub(crate) fn resume_streams(&self, side: &GpuStreams) {
-        if let Some(ring) = side.library.get().and_then(|library| library.ring.as_ref()) {
+        if let Some(ring) = side.ring() {
             // Requests towards lost PEs fail before it.
             ring.quiet();
-            ring.forget_failure();
+            if side.stop_word.value() != 0 {
+                ring.restart();
+            }
         }
         side.stop_word.resume();
         // The loss of another PE meanwhile may have ended the waits before this resumed them.
@@ -190,6 +192,7 @@ impl World {
 
     fn finalize_inner(self) -> Result<()> {
         let traced = self.worker.traced("finalize");
+        let requests = self.complete_streams_requests();
         let drained = self.last_arrival()?;
         let host = self.heap(MemoryKind::Host).blocks.total();
         let gpu = self.heap(MemoryKind::Cuda).blocks.total();
@@ -204,14 +207,25 @@ impl World {
         }
         drop(traced);
         let streams = self.detach();
-        drained.and(streams)
+        drained.and(requests).and(streams)
+    }
+
+    /// Completes what streams ask of the host, while the other PEs are still there: waits for the streams' work first, as long as the end of
+    /// a world may.
+    fn complete_streams_requests(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(streams) = &self.pe.gpu_streams {
+            return self.drain_requests("finalize", streams);
+        }
+        Ok(())
     }
 
     /// [`bindings::quiesce`](crate::bindings::quiesce).
     pub(crate) fn quiesce(&self) -> Result<()> {
         let _traced = self.worker.traced("finalize");
+        let requests = self.complete_streams_requests();
         let drained = self.last_arrival()?;
-        let streams = self.end_streams();
+        let streams = requests.and(self.end_streams());
         #[cfg(feature = "cuda")]
         if streams.is_err() && self.pe.gpu_streams.iter().any(|gpu| gpu.is_used()) {
             return drained.and(streams);
@@ -279,7 +293,8 @@ impl World {
     /// [`bindings::finalize_at_exit`](crate::bindings::finalize_at_exit).
     pub(crate) fn finalize_at_exit(&self) -> Result<()> {
         let traced = self.worker.traced("finalize");
-        let drained = self.last_arrival()?;
+        let requests = self.complete_streams_requests();
+        let drained = self.last_arrival()?.and(requests);
         drop(traced);
         self.pe.sync_area.all.close();
         let left = self.say_goodbye();
@@ -313,7 +328,11 @@ impl Drop for World {
         }
         // Its context uses the domains.
         #[cfg(feature = "cuda")]
-        drop(self.inner.device.take());
+        if let Some(open) = self.inner.device.take() {
+            if self.pe.gpu_streams.iter().any(|streams| streams.is_used()) {
+                open.keep_memory();
+            }
+        }
         for opened in &self.worker.engine.rails {
             opened.domain.shutdown();
         }

@@ -156,6 +156,9 @@ extern "C" __global__ void lanes(u64* words, u16* narrow, u64* counter, u64 roun
     const u32 me = thread_in_block() + blockIdx.x * threads_of_block();
     for (u64 round = 1; round <= rounds; ++round) {
         const u64 value = round * 1000 + me;
+        // From here they go on together, as far as chance lets them.
+        warp().sync();
+        if (Lanes::now().count() > 1) atomicAdd(met, 1ull);
         p(words + me, value, pe);
         p(narrow + 3 + me, (u16)value, pe);
         p(words + 128 + 2 * me, ~value, pe);
@@ -167,7 +170,6 @@ extern "C" __global__ void lanes(u64* words, u16* narrow, u64* counter, u64 roun
         faults += g(narrow + 3 + me, pe) != (u16)value;
         if (me % 2) faults += g(words + 128 + 2 * me, pe) != ~value;
         if (faults) atomicAdd(wrong, faults);
-        if (Lanes::now().count() > 1) atomicAdd(met, 1ull);
     }
 }
 

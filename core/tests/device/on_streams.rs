@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use half::bf16;
-use oxshmem::cuda::Graph;
+use oxshmem::cuda::{Args, Graph};
 use oxshmem::{Cmp, Error, Fold, GpuNumber, Pod, Result, SignalOp, Sym, Team, World};
 
 use crate::job::{say, stay};
@@ -152,6 +152,11 @@ fn refusals(kernels: &Kernels<'_>) -> Result<()> {
         told.to_string().contains("1, 2, 4 or 8 bytes, not 3"),
         "{told}"
     );
+    let halves = zeroed::<u32>(world, 4)?;
+    let odd = halves.range(1..3)?.cast::<[u32; 2]>()?;
+    let told = world.p_on_stream(odd, [1, 2], 0, &stream).unwrap_err();
+    assert!(matches!(told, Error::Misaligned { align: 8, .. }), "{told}");
+    ended_waits(kernels)?;
     let pairs = zeroed::<u64>(world, 2)?;
     assert!(world.p_on_stream(pairs, 1, 0, &stream).is_err());
     assert!(
@@ -168,6 +173,25 @@ fn refusals(kernels: &Kernels<'_>) -> Result<()> {
     let told = team.barrier_on_stream(&stream).unwrap_err().to_string();
     assert!(told.contains("DeviceLibrary::add_team"), "{told}");
     team.destroy()
+}
+
+/// A kernel's bad call ends all waits: calls on streams are refused until they wait again.
+fn ended_waits(kernels: &Kernels<'_>) -> Result<()> {
+    const BAD_STRIDE: u32 = 6;
+    let (world, stream) = (kernels.world, stream(kernels.world));
+    let word = zeroed::<u64>(world, 2)?;
+    let at = kernels.at(word);
+    let args = Args::new().with(BAD_STRIDE).with(at).with(at).with(at);
+    kernels.launch(c"bad", 2, 3, args);
+    kernels.synchronize();
+    let told = world
+        .barrier_all_on_stream(&stream)
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("DeviceLibrary::resume"), "{told}");
+    assert!(world.synchronize(&stream).is_err() && kernels.library.check().is_err());
+    kernels.library.resume();
+    world.synchronize(&stream)
 }
 
 /// All collective calls of a team, of `len` elements for each member.
@@ -222,6 +246,10 @@ pub fn collectives(kernels: &Kernels<'_>) -> Result<()> {
     }
     let turned: Vec<_> = (0..n).rev().collect();
     let turned = world.team().split_list(&turned)?;
+    if let Some(turned) = &turned {
+        library.add_team(turned)?;
+        at_once(world, turned)?;
+    }
     for team in [turned, world.team().split_strided(1, 1, n - 1)?] {
         if let Some(team) = &team {
             library.add_team(team)?;
@@ -239,6 +267,26 @@ pub fn collectives(kernels: &Kernels<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Two teams' reductions at once, of more than there is memory for at a time.
+fn at_once(world: &World, turned: &Team<'_>) -> Result<()> {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let len = n * 150_000;
+    let (first, second) = (
+        filled(world, &pattern(me, len))?,
+        filled(world, &pattern(me + 1, len))?,
+    );
+    let streams = [stream(world), stream(world)];
+    world.reduce_on_stream(first, first, Fold::Max, &streams[0])?;
+    turned.reduce_on_stream(second, second, Fold::Min, &streams[1])?;
+    for stream in &streams {
+        world.synchronize(stream)?;
+    }
+    assert!(read(world, first)? == pattern(n - 1, len) && read(world, second)? == pattern(1, len));
+    world.barrier_all()?;
+    world.free(first)?;
+    world.free(second)
 }
 
 /// The allocations of [`all_calls`] of a team of `n` that this PE is not in.
@@ -357,15 +405,19 @@ pub fn lost(kernels: &Kernels<'_>) -> Result<()> {
     let all: Vec<_> = (0..n).collect();
     let team = world.team().split_list(&all)?.unwrap();
     kernels.library.add_team(&team)?;
-    let words = zeroed::<u64>(world, 2)?;
+    let words = zeroed::<u64>(world, 6002)?;
     world.barrier_all()?;
     if me == n - 1 {
         say(format_args!("ready"));
         stay();
         return Ok(());
     }
-    world.put_nbi_on_stream(words.range(..1)?, words.range(1..)?, n - 1, &stream)?;
+    let (first, second) = (words.range(..1)?, words.range(1..2)?);
+    world.put_nbi_on_stream(first, second, n - 1, &stream)?;
     team.barrier_on_stream(&stream)?;
+    // More requests than the ring has slots, when their target is lost.
+    let (many, own) = (words.range(2..3002)?, words.range(3002..)?);
+    world.iput_on_stream(many, own, 1, 1, 3000, n - 1, &stream)?;
     say(format_args!("ready"));
     match world.synchronize(&stream) {
         Err(Error::PeerLost { pe, .. }) if pe == n - 1 => {}
@@ -377,10 +429,20 @@ pub fn lost(kernels: &Kernels<'_>) -> Result<()> {
         "{refused:?}"
     );
     assert_eq!(world.acknowledge_lost(), [n - 1]);
-    // The streams work again towards the others.
-    world.put_nbi_on_stream(words.range(..1)?, words.range(1..)?, 1 - me, &stream)?;
+    // The streams work again towards the others, over more than a lap of the ring.
+    let there = 1 - me;
+    world.put(second, &[7 + me as u64], me)?;
+    while world.g(second, there)? == 0 {
+        std::thread::yield_now();
+    }
+    world.put_nbi_on_stream(many, own, there, &stream)?;
     world.quiet_on_stream(&stream)?;
+    for _ in 0..1100 {
+        world.get_on_stream(first, second, there, &stream)?;
+    }
     world.synchronize(&stream)?;
+    let got = [first, second].map(|word| world.g_on_stream(word, me, &stream));
+    assert_eq!(got.map(Result::unwrap), [7 + there as u64, 7 + me as u64]);
     say("told");
     stay();
     Ok(())

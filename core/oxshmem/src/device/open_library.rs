@@ -26,6 +26,13 @@ pub(crate) struct OpenLibrary {
 }
 
 impl OpenLibrary {
+    /// Ends it, and keeps the memory that kernels may still use until the process ends.
+    pub(crate) fn keep_memory(self) {
+        if let Some(server) = &self.server {
+            server.keep_memory();
+        }
+    }
+
     /// The memory of a team, if there is some.
     pub(super) fn layout_of(&self, team: usize) -> Option<TeamLayout> {
         self.chunks

@@ -60,6 +60,8 @@ pub(super) struct Served {
     pub heap: (u64, u64),
     /// The tag of handles that name GPU memory, and the generation of the library's own.
     pub handles: (u32, u32),
+    /// The counter of tickets, in this GPU's memory.
+    pub head: DevicePtr,
 }
 
 impl RingServer {
@@ -111,6 +113,11 @@ impl RingServer {
         }
     }
 
+    /// Keeps the ring's memory until the process ends.
+    pub(super) fn keep_memory(&self) {
+        std::mem::forget(Arc::clone(&self.memory));
+    }
+
     /// The error of the first request that failed.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.state.failure).clone()
@@ -151,9 +158,17 @@ struct Server {
 impl Server {
     fn run(mut self) {
         let (mut looks, [mut sleep, longest]) = (0_u32, SLEEPS);
+        // The quiets that were asked for, and the ticket behind all requests of before.
+        let mut asked = (0, 0);
         loop {
+            self.restart_if_asked();
             let quiets = self.state.quiets.load(Ordering::Acquire);
-            if let Some((ticket, request)) = self.ring.take() {
+            if quiets != asked.0 {
+                asked = (quiets, self.ring.taken() + SLOTS);
+            }
+            // Kernels that go on making requests hold up no quiet.
+            let is_due = self.ring.taken() >= asked.1 && *lock(&self.state.quieted) != quiets;
+            if !is_due && let Some((ticket, request)) = self.ring.take() {
                 (looks, sleep) = (0, SLEEPS[0]);
                 match self.execute(ticket, request) {
                     Err(error) => self.fail(&error),
@@ -163,7 +178,7 @@ impl Server {
                 continue;
             }
             // The loop's end comes after the last request that was stored before it.
-            if self.state.ended.load(Ordering::Acquire) {
+            if self.state.ended.load(Ordering::Acquire) && !self.in_flight {
                 return;
             }
             if self.in_flight {
@@ -182,6 +197,35 @@ impl Server {
                 sleep = (sleep * 2).min(longest);
             }
         }
+    }
+
+    fn restart_if_asked(&mut self) {
+        let [asked, done] = &self.state.restarts;
+        let wanted = asked.load(Ordering::Acquire);
+        if done.load(Ordering::Relaxed) == wanted {
+            return;
+        }
+        // Operations that a failure has left in flight end here, whatever comes of them.
+        let _ = self.quiet();
+        (self.in_flight, self.reads_sources) = (false, false);
+        *lock(&self.state.failure) = None;
+        match self.tickets() {
+            Ok(next) => self.ring.restart(next),
+            Err(error) => self.fail(&error),
+        }
+        let [_, done] = &self.state.restarts;
+        done.store(wanted, Ordering::Release);
+    }
+
+    /// The number of tickets that kernels have taken.
+    fn tickets(&self) -> Result<u64> {
+        let mut head = 0_u64;
+        let mut engine = self.served.gpu.engine();
+        // SAFETY: the counter is a word of the library's own in this PE's heap, which is mapped while the world lives.
+        let read =
+            unsafe { engine.read((&raw mut head).cast(), self.served.head, size_of_val(&head)) };
+        read.map_err(|why| Error::Gpu { call: CALL, why })?;
+        Ok(head)
     }
 
     fn tell_quieted(&self, quiets: u64) {

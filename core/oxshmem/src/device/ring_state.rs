@@ -12,6 +12,8 @@ pub(crate) struct RingState {
     pub ended: AtomicBool,
     /// The first error of a request.
     pub failure: Mutex<Option<String>>,
+    /// The number of restarts that were asked for, and of those that are done.
+    pub restarts: [AtomicU64; 2],
     /// The number of quiets that the host's threads have asked for.
     pub quiets: AtomicU64,
     /// How many of them are done.
@@ -33,16 +35,32 @@ impl RingQuiet {
         lock(&self.state.failure).clone()
     }
 
-    /// Forgets that error.
-    pub(crate) fn forget_failure(&self) {
-        *lock(&self.state.failure) = None;
+    /// Has the thread forget its failures, and what kernels have left in the ring whose waits were ended. No kernel uses the ring.
+    pub(crate) fn restart(&self) {
+        let [asked, done] = &self.state.restarts;
+        let wanted = asked.fetch_add(1, Ordering::AcqRel) + 1;
+        self.thread.unpark();
+        while done.load(Ordering::Acquire) < wanted && !self.state.ended.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Asks for a quiet. Its number.
+    pub(crate) fn ask(&self) -> u64 {
+        let number = self.state.quiets.fetch_add(1, Ordering::AcqRel) + 1;
+        self.thread.unpark();
+        number
+    }
+
+    /// Whether that quiet is done, or the thread has ended.
+    pub(crate) fn is_quiet(&self, number: u64) -> bool {
+        *lock(&self.state.quieted) >= number || self.state.ended.load(Ordering::Acquire)
     }
 
     /// Waits until all requests that kernels had made are complete (G4). Requests that fail end it, too:
     /// [`DeviceLibrary::check`](crate::DeviceLibrary::check) has the error.
     pub(crate) fn quiet(&self) {
-        let wanted = self.state.quiets.fetch_add(1, Ordering::AcqRel) + 1;
-        self.thread.unpark();
+        let wanted = self.ask();
         let mut quieted = lock(&self.state.quieted);
         while *quieted < wanted && !self.state.ended.load(Ordering::Acquire) {
             let waited = self

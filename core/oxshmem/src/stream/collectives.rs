@@ -42,7 +42,8 @@ numbers! {
 
 /// Collective calls on streams. Where a PE of the job does not map the GPU memory of another one, and for teams other than those that are
 /// always there, they need the [device library](World::device_library), which has to know the team
-/// ([`DeviceLibrary::add_team`](crate::DeviceLibrary::add_team)).
+/// ([`DeviceLibrary::add_team`](crate::DeviceLibrary::add_team)). Synchronize the streams that have a team's calls, and launch its graphs no
+/// more, before it is destroyed.
 ///
 /// # Errors
 ///

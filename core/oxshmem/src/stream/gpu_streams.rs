@@ -12,6 +12,7 @@ use oxshmem_device_library::layout::{COMPLETE, Fault};
 use oxshmem_engine::peer::mapped_table::OnGpu;
 use oxshmem_transport::SignalOp;
 
+use crate::device::ring_state::RingQuiet;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::device::Gpu;
 use crate::stream::library_kernels::LibraryKernels;
@@ -23,7 +24,7 @@ pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// The longest time that the first writes to this PE's own words may take.
 const INIT_LIMIT: Duration = Duration::from_secs(20);
 /// The longest time that work on streams may take after all PEs have reached the world's end.
-const FINALIZE_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const FINALIZE_LIMIT: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
 /// The call that ends a world.
 pub(super) const FINALIZE: &str = "finalize";
@@ -297,6 +298,11 @@ impl GpuStreams {
         }
     }
 
+    /// Where requests of kernels to the host may be in flight.
+    pub(crate) fn ring(&self) -> Option<&RingQuiet> {
+        self.library.get()?.ring.as_ref()
+    }
+
     /// Whether streams were given work that may not be done.
     pub(crate) fn is_used(&self) -> bool {
         self.used.load(Ordering::Relaxed)
@@ -314,7 +320,11 @@ impl Drop for GpuStreams {
         if self.used.load(Ordering::Relaxed) {
             self.stop_word.end();
             let heaps = std::mem::take(&mut self.heaps);
-            let kernels = (self.gpu.clone(), Arc::clone(&self.reductions));
+            let kernels = (
+                self.gpu.clone(),
+                Arc::clone(&self.reductions),
+                self.library.take(),
+            );
             std::mem::forget((Arc::clone(&self.stop_word), heaps, kernels));
         }
     }

@@ -72,8 +72,8 @@ pub(crate) struct LibraryKernels {
     /// Where requests to the host may be in flight.
     pub ring: Option<RingQuiet>,
     pub staging: Option<Staging>,
-    /// A word for the value that a call gets for the host.
-    pub result: Mutex<Pinned>,
+    /// A word for the value that a call gets for the host; none while a kernel of an ended call may still write it.
+    pub result: Mutex<Option<Pinned>>,
     copy: Function,
     put_signal: Function,
     signal: Function,
@@ -104,11 +104,11 @@ impl LibraryKernels {
             heap,
             ring: None,
             staging: None,
-            result: Mutex::new(Pinned::new(
+            result: Mutex::new(Some(Pinned::new(
                 context,
                 size_of::<u64>(),
                 &PinnedOptions::default(),
-            )?),
+            )?)),
             copy: function(c"oxshmem_stream_copy")?,
             put_signal: function(c"oxshmem_stream_put_signal")?,
             signal: function(c"oxshmem_stream_signal")?,

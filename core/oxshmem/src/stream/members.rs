@@ -44,9 +44,9 @@ impl<'a> MembersOnStream<'a> {
     /// Refuses where the members cannot meet, or one is lost.
     pub(super) fn new(call: &'static str, team: &'a Team<'_>, stream: &'a Stream) -> Result<Self> {
         let context = team.context();
-        let streams = context.gpu_streams_for(call, stream)?;
+        let streams = context.gpu_streams_to_queue(call, stream)?;
         let state = team.state();
-        let is_of_all = state.slot().is_none() && team.n_pes() == context.n_pes();
+        let is_of_all = std::ptr::eq(state, &context.pe.sync_area.all);
         let meeting = match (&streams.collective, streams.library.get()) {
             (Ok(()), _) if is_of_all => match streams.barrier_words() {
                 Some((table, epoch)) => Meeting::OfAll(table, epoch),
@@ -194,6 +194,16 @@ impl<'a> MembersOnStream<'a> {
                 .staging
                 .map(|staging| (library, known.number, staging)),
         };
+        let most = staged.map_or(0, |(.., staging)| staging.bytes / 16);
+        if table.is_none() && self.team.n_pes() as u64 > most {
+            return Err(Error::Argument {
+                call: self.call,
+                what: format!(
+                    "a team of {} members, some of which this PE's GPU does not reach, is too large; {most} is the most",
+                    self.team.n_pes()
+                ),
+            });
+        }
         self.between_arrivals(|| {
             if elements == 0 {
                 return then();

@@ -11,7 +11,7 @@ use oxshmem_transport::{MemoryKind, SignalOp};
 use crate::atomics::Word;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::stream::gpu_streams::{DRAIN_LIMIT, GpuStreams, InCall};
+use crate::stream::gpu_streams::{DRAIN_LIMIT, FINALIZE_LIMIT, GpuStreams, InCall};
 use crate::stream::library_kernels::{Copy, LibraryKernels};
 use crate::sym::Sym;
 use crate::wait_until::{Cmp, Waitable};
@@ -60,6 +60,7 @@ impl Context<'_> {
     ) -> Result<&GpuStreams> {
         let streams = self.gpu_streams_for(call, stream)?;
         self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
+        self.refuse_ended_waits(call, streams)?;
         Ok(streams)
     }
 
@@ -269,8 +270,11 @@ impl Context<'_> {
         };
         let waited = self.worker.wait(&reason, None, poll);
         if let Err(EngineError::PeerLost { .. }) = &waited {
-            // Its waits have been ended, so the rest finishes.
+            // Its waits have been ended, so the rest finishes. What it has asked of the host uses no memory from here on.
             stream.synchronize_within(DRAIN_LIMIT).in_call(call)?;
+            if let Some(ring) = streams.ring() {
+                ring.quiet();
+            }
         }
         waited??;
         // It may have finished before this call polled.
@@ -351,19 +355,52 @@ impl Context<'_> {
     ///
     /// The first failure of a request.
     pub(super) fn complete_requests(&self, call: &'static str, streams: &GpuStreams) -> Result<()> {
-        let Some(ring) = streams
-            .library
-            .get()
-            .and_then(|library| library.ring.as_ref())
-        else {
-            return Ok(());
+        let Some(ring) = streams.ring() else {
+            return self.refuse_ended_waits(call, streams);
         };
-        ring.quiet();
-        let Some(why) = ring.failure() else {
-            return Ok(());
+        let quiet = ring.ask();
+        let describe = || (WaitedFor::Any, "operations of kernels by the host".into());
+        let reason = WaitReason {
+            call,
+            needs: WaitsOn::AnyPeer,
+            describe: &describe,
         };
+        let poll = || ring.is_quiet(quiet).then_some(());
+        let waited = self.worker.wait(&reason, None, poll);
+        if let Some(why) = ring.failure() {
+            self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
+            return Err(Error::Gpu { call, why });
+        }
+        waited?;
+        self.refuse_ended_waits(call, streams)
+    }
+
+    /// Refuses where waits of streams and kernels were ended, and no PE is lost: by a kernel's bad call or deadline, or a request that
+    /// failed.
+    fn refuse_ended_waits(&self, call: &'static str, streams: &GpuStreams) -> Result<()> {
+        if streams.stop_word.value() == 0 {
+            return Ok(());
+        }
         self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
-        Err(Error::Gpu { call, why })
+        Err(Error::Gpu {
+            call,
+            why: "the waits of this PE's kernels and streams were ended: DeviceLibrary::check has the cause; they wait again after \
+                  DeviceLibrary::resume"
+                .into(),
+        })
+    }
+
+    /// Completes what streams ask of the host before the end of the world: waits for their work, as long as that may take.
+    pub(crate) fn drain_requests(&self, call: &'static str, streams: &GpuStreams) -> Result<()> {
+        let Some(ring) = streams.ring().filter(|_| streams.is_used()) else {
+            return Ok(());
+        };
+        streams.drained_within(call, FINALIZE_LIMIT)?;
+        ring.quiet();
+        match ring.failure() {
+            Some(why) => Err(Error::Gpu { call, why }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! words. [`World::device_library`] is open before their first use; the nonblocking transfers need it towards PEs that are not mapped.
 
 use bytemuck::{Pod, bytes_of, bytes_of_mut};
-use oxshmem_cuda::{DevicePtr, Stream};
+use oxshmem_cuda::{DevicePtr, Pinned, PinnedOptions, Stream};
 use oxshmem_engine::progress::reason::WaitsOn;
 use oxshmem_transport::SignalOp;
 
@@ -102,14 +102,14 @@ impl World {
         const CALL: &str = "p_on_stream";
         let streams = self.gpu_streams_to_queue(CALL, stream)?;
         let library = self.library_kernels(CALL, streams)?;
-        check_value::<T>(CALL)?;
         self.word_on_stream(CALL, streams, dst, pe)?;
+        check_value(CALL, dst)?;
         let mut word = [0_u8; 8];
         for (to, from) in word.iter_mut().zip(bytes_of(&value)) {
             *to = *from;
         }
         let value = (u64::from_le_bytes(word), size_of::<T>());
-        // SAFETY: the word was checked: PE `pe` has it at this place of its heap, aligned for its type.
+        // SAFETY: the word was checked: PE `pe` has it at this place of its heap, aligned to its size.
         let queued = unsafe { library.p(stream, library.own(dst.offset()), value, pe) };
         queued.in_call(CALL)
     }
@@ -125,23 +125,36 @@ impl World {
         const CALL: &str = "g_on_stream";
         let streams = self.gpu_streams_to_queue(CALL, stream)?;
         let library = self.library_kernels(CALL, streams)?;
-        check_value::<T>(CALL)?;
         self.word_on_stream(CALL, streams, src, pe)?;
+        check_value(CALL, src)?;
         if stream.is_capturing().in_call(CALL)? {
             return Err(Error::Argument {
                 call: CALL,
                 what: "the stream is captured into a graph, and this call waits for its work; use get_on_stream".into(),
             });
         }
-        let result = lock(&library.result);
+        let mut result = lock(&library.result);
+        let context = &streams.gpu.context;
+        let new = || Pinned::new(context, size_of::<u64>(), &PinnedOptions::default());
+        let memory = match result.take() {
+            Some(memory) => memory,
+            None => new().in_call(CALL)?,
+        };
         let source = (library.own(src.offset()), size_of::<T>());
-        // SAFETY: the word was checked; the result's is this call's until its work is done, as long as the lock is held.
-        let queued = unsafe { library.g(stream, result.device_ptr(), source, pe) };
-        queued.in_call(CALL)?;
-        self.drain_stream(CALL, streams, stream, WaitsOn::AnyPeer)?;
-        self.complete_requests(CALL, streams)?;
+        // SAFETY: the word was checked; the result's is no other call's until its work is done.
+        let queued = unsafe { library.g(stream, memory.device_ptr(), source, pe) };
+        let done = queued
+            .in_call(CALL)
+            .and_then(|()| self.drain_stream(CALL, streams, stream, WaitsOn::AnyPeer))
+            .and_then(|()| self.complete_requests(CALL, streams));
+        if let Err(error) = done {
+            // The kernel may still write it.
+            std::mem::forget(memory);
+            return Err(error);
+        }
         // SAFETY: the memory has 8 bytes, and the kernel that wrote them is done.
-        let word = unsafe { result.as_ptr().cast::<[u8; 8]>().read() };
+        let word = unsafe { memory.as_ptr().cast::<[u8; 8]>().read() };
+        *result = Some(memory);
         let mut value = T::zeroed();
         for (to, from) in bytes_of_mut(&mut value).iter_mut().zip(word) {
             *to = from;
@@ -212,11 +225,14 @@ impl World {
         blocks.check_local(call, local.len())?;
         self.reach_on_stream(call, streams, remote, pe)?;
         self.own_on_stream(call, streams, local)?;
-        if blocks.count == 0 {
+        if blocks.count == 0 || size_of::<T>() == 0 {
             return Ok(());
         }
         let of = |sym: Sym<T>, stride: usize| {
-            (library.own(sym.offset()), (stride * size_of::<T>()) as u64)
+            (
+                library.own(sym.offset()),
+                stride.wrapping_mul(size_of::<T>()) as u64,
+            )
         };
         let (remote, local) = (
             of(remote, blocks.remote_stride),
@@ -338,10 +354,15 @@ impl World {
     }
 }
 
-/// Refuses a type that is not stored whole.
-fn check_value<T: Pod>(call: &'static str) -> Result<()> {
+/// Refuses a value that is not stored whole.
+fn check_value<T: Pod>(call: &'static str, sym: Sym<T>) -> Result<()> {
     match size_of::<T>() {
-        1 | 2 | 4 | 8 => Ok(()),
+        align @ (1 | 2 | 4 | 8) if sym.offset() % align as u64 == 0 => Ok(()),
+        align @ (1 | 2 | 4 | 8) => Err(Error::Misaligned {
+            call,
+            offset: sym.offset(),
+            align,
+        }),
         other => Err(Error::Argument {
             call,
             what: format!(
