@@ -191,6 +191,11 @@ impl<M: SharedWords> HostRing<M> {
         HostRing::SLOTS + self.place(ticket) * 64 + number * 8
     }
 
+    /// The offset of a ticket's answer.
+    fn answer_place(&self, ticket: u64) -> usize {
+        HostRing::answers(self.slots) + self.place(ticket) * 16
+    }
+
     fn load(&self, ticket: u64, number: usize, order: Ordering) -> u64 {
         self.memory.load(self.word(ticket, number), order)
     }
@@ -229,17 +234,13 @@ impl<M: SharedWords> HostRing<M> {
     /// Goes on with ticket `next`: kernels whose waits were ended have left tickets without a request, and answers that nobody
     /// reads. No kernel uses the ring meanwhile.
     pub fn restart(&mut self, next: u64) {
-        for place in 0..SLOTS as usize {
-            let ends = [
-                Self::SLOTS + place * 64 + 56,
-                Self::ANSWERS + place * 16 + 8,
-            ];
-            for end in ends {
-                self.memory.word(end).store(0, Ordering::Relaxed);
+        for place in 0..self.slots {
+            for end in [self.word(place, 7), self.answer_place(place) + 8] {
+                self.memory.store(end, 0, Ordering::Relaxed);
             }
         }
         self.next = next;
-        self.memory.word(Self::TAKEN).store(next, Ordering::Release);
+        self.memory.store(HostRing::TAKEN, next, Ordering::Release);
         self.free_sources(next);
         self.complete(next);
     }
@@ -270,7 +271,7 @@ impl<M: SharedWords> HostRing<M> {
     /// Answers a request. False while its place has an answer that its kernel has not read yet.
     #[must_use]
     pub fn answer(&self, ticket: u64, value: u64) -> bool {
-        let answer = HostRing::answers(self.slots) + self.place(ticket) * 16;
+        let answer = self.answer_place(ticket);
         if self.memory.load(answer + 8, Ordering::Acquire) != 0 {
             return false;
         }
