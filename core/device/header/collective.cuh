@@ -100,6 +100,7 @@ OXSHMEM_DEVICE u64 take_next_half(Call call) {
 }
 
 // Bytes to this member's place at each member, of which member i gets those from `step * i` on; behind them, the word of it.
+// The group has met when it took the half.
 OXSHMEM_OUTLINE void exchange(Call call, const void* source, u64 step, u64 bytes) {
     for (u32 k = 0; k < call.team->n; ++k) {
         const u32 i = from_me(call.team, k);

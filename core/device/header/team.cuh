@@ -14,7 +14,7 @@ OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->membe
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
-    // The first thread alone has queued requests in this call.
+    // The first thread alone has queued requests since the group met.
     if (group.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
     group.sync();
     for (u32 i = group.rank(); i < team->n; i += group.size()) {

@@ -1730,7 +1730,7 @@ OXSHMEM_DEVICE int pe_of(const Team* team, u32 member) { return (int)team->membe
 
 // Tells other members that this one has reached call `epoch`, behind what the group did before.
 OXSHMEM_OUTLINE void tell(Group group, const Team* team, u64 epoch) {
-    // The first thread alone has queued requests in this call.
+    // The first thread alone has queued requests since the group met.
     if (group.rank() == 0 && ring::is_busy()) ring::post_order(ring::OP_FENCE);
     group.sync();
     for (u32 i = group.rank(); i < team->n; i += group.size()) {
@@ -1941,6 +1941,7 @@ OXSHMEM_DEVICE u64 take_next_half(Call call) {
 }
 
 // Bytes to this member's place at each member, of which member i gets those from `step * i` on; behind them, the word of it.
+// The group has met when it took the half.
 OXSHMEM_OUTLINE void exchange(Call call, const void* source, u64 step, u64 bytes) {
     for (u32 k = 0; k < call.team->n; ++k) {
         const u32 i = from_me(call.team, k);
