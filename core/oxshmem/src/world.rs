@@ -328,8 +328,10 @@ impl Drop for World {
         }
         // Its context uses the domains.
         #[cfg(feature = "cuda")]
-        if let Some(open) = self.inner.device.take() {
-            if self.pe.gpu_streams.iter().any(|streams| streams.is_used()) {
+        {
+            let open = self.inner.device.take();
+            let is_used = self.pe.gpu_streams.iter().any(|streams| streams.is_used());
+            if let Some(open) = open.filter(|_| is_used) {
                 open.keep_memory();
             }
         }

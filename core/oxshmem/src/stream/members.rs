@@ -46,7 +46,7 @@ impl<'a> MembersOnStream<'a> {
         let context = team.context();
         let streams = context.gpu_streams_to_queue(call, stream)?;
         let state = team.state();
-        let is_of_all = std::ptr::eq(state, &context.pe.sync_area.all);
+        let is_of_all = std::ptr::eq(state, &raw const context.pe.sync_area.all);
         let meeting = match (&streams.collective, streams.library.get()) {
             (Ok(()), _) if is_of_all => match streams.barrier_words() {
                 Some((table, epoch)) => Meeting::OfAll(table, epoch),

@@ -357,7 +357,7 @@ impl World {
 /// Refuses a value that is not stored whole.
 fn check_value<T: Pod>(call: &'static str, sym: Sym<T>) -> Result<()> {
     match size_of::<T>() {
-        align @ (1 | 2 | 4 | 8) if sym.offset() % align as u64 == 0 => Ok(()),
+        align @ (1 | 2 | 4 | 8) if sym.offset().is_multiple_of(align as u64) => Ok(()),
         align @ (1 | 2 | 4 | 8) => Err(Error::Misaligned {
             call,
             offset: sym.offset(),
