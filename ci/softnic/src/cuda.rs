@@ -39,7 +39,7 @@ impl Driver {
         let attribute = find(c"cuPointerGetAttribute".as_ptr());
         let on_flush = find(c"softcuda_on_flush".as_ptr());
         let (Some(attribute), Some(on_flush)) = (attribute, on_flush) else {
-            return Err(format!("{name} is not the driver of ci/softcuda"));
+            return Err(format!("{name} is not the driver of core/emulation/driver"));
         };
         // SAFETY: calls of these types, by their names.
         let (attribute, on_flush) = unsafe {

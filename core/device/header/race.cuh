@@ -12,7 +12,7 @@ extern "C" __device__ void softcuda_completes(unsigned by);
 namespace oxshmem {
 namespace race {
 
-// In the order of `Completes` in ci/softcuda/src/race/pending.rs.
+// In the order of `Completes` in core/emulation/driver/src/race/pending.rs.
 enum Completes : u32 { FLUSH, FENCE, QUIET };
 // As `Operand` there.
 enum Operand : u32 { SOURCE = 1, DEST, SIGNALLED, FETCHED };

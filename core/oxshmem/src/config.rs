@@ -61,7 +61,7 @@ variables! {
     "NVSHMEM_SYMMETRIC_SIZE", "unset", "the same, where OXSHMEM_CUDA_SYMMETRIC_SIZE is not set";
     "OXSHMEM_GPU", "by the PE's place on its host", "the number of the GPU that this PE takes";
     "OXSHMEM_CUDA_LIBRARY", "the machine's libcuda.so.1",
-        "the CUDA driver to load instead, such as the software driver of ci/softcuda";
+        "the CUDA driver to load instead, such as the software driver of core/emulation/driver";
     "OXSHMEM_HUGE_PAGES", "transparent",
         "off, transparent (pages of 2 MiB as far as the kernel has them), 2M or 1G: what the heap asks the \
          kernel for (2M and 1G need a pool)";

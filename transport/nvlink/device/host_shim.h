@@ -1,5 +1,5 @@
 // CUDA C++ as host C++: what ci/softcuda-kernels puts before a .cu file, so that the software CUDA
-// driver (ci/softcuda) can run its kernels on threads of the host. No GPU build reads this.
+// driver (core/emulation/driver) can run its kernels on threads of the host. No GPU build reads this.
 //
 // A kernel is an ordinary function here. The driver says which GPU thread it stands for
 // (softcuda_thread), then calls NAME__packed with the addresses of the arguments, as cuLaunchKernel
