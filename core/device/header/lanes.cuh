@@ -12,6 +12,8 @@ struct Lanes {
 
     OXSHMEM_DEVICE Lanes now() {
         const u32 mask = __activemask();
+        // Behind all that each of them did or saw comes what the first one does for all.
+        __syncwarp(mask);
         return Lanes{mask, (u32)__popc(mask & before())};
     }
     OXSHMEM_MEMBER u32 count() const { return (u32)__popc(mask); }

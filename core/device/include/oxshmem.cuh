@@ -16,7 +16,7 @@
 #define OXSHMEM_DEVICE static __device__ __forceinline__
 // For code that is long beside its call: there is one copy of it in an image.
 #ifndef OXSHMEM_OUTLINE
-#define OXSHMEM_OUTLINE static __device__ __noinline__
+#define OXSHMEM_OUTLINE [[maybe_unused]] static __device__ __noinline__
 #endif
 #define OXSHMEM_MEMBER __device__ __forceinline__
 
@@ -894,6 +894,8 @@ struct Lanes {
 
     OXSHMEM_DEVICE Lanes now() {
         const u32 mask = __activemask();
+        // Behind all that each of them did or saw comes what the first one does for all.
+        __syncwarp(mask);
         return Lanes{mask, (u32)__popc(mask & before())};
     }
     OXSHMEM_MEMBER u32 count() const { return (u32)__popc(mask); }

@@ -179,9 +179,10 @@ OXSHMEM_DEVICE void fold_members(u32 type, u32 operation, team_t team, T* out, c
     const Team* members = teams::find(team);
     const u64 row = staging.bytes / members->n / 16 * 16, most = row / sizeof(T);
     // The holder waits for hosts alone.
+    bool has_lock = false;
     if (threadIdx.x == 0) {
         IsTaken is_taken{staging.lock};
-        spin::until(is_taken);
+        has_lock = spin::until(is_taken);
         words::fence_all();
     }
     __syncthreads();
@@ -208,7 +209,8 @@ OXSHMEM_DEVICE void fold_members(u32 type, u32 operation, team_t team, T* out, c
         }
         __syncthreads();
     }
-    if (threadIdx.x == 0) words::store_release(staging.lock, 0u);
+    // A wait that was ended has not got it.
+    if (has_lock) words::store_release(staging.lock, 0u);
 }
 
 extern "C" __global__ void oxshmem_stream_fold(u32 type, u32 operation, team_t team, void* out, const void* source, u64 elements,

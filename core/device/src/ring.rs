@@ -234,10 +234,10 @@ impl<M: SharedWords> HostRing<M> {
     /// Goes on with ticket `next`: kernels whose waits were ended have left tickets without a request, and answers that nobody
     /// reads. No kernel uses the ring meanwhile.
     pub fn restart(&mut self, next: u64) {
+        // Slots stay: no number of a request in them is that of a later one.
         for place in 0..self.slots {
-            for end in [self.word(place, 7), self.answer_place(place) + 8] {
-                self.memory.store(end, 0, Ordering::Relaxed);
-            }
+            self.memory
+                .store(self.answer_place(place) + 8, 0, Ordering::Relaxed);
         }
         self.next = next;
         self.memory.store(HostRing::TAKEN, next, Ordering::Release);

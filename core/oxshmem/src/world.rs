@@ -137,6 +137,8 @@ impl World {
     ///
     /// Operations in flight to them on lanes are cancelled. Until then a quiet of the context that issued such an
     /// operation fails. The words of a collective call count as operations of the context that its team is bound to.
+    ///
+    /// The waits of streams and kernels that a loss has ended wait again. So synchronize the streams that make operations of this world before.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
         let lost = self.worker.engine.liveness.acknowledge();
         self.worker.forget_lost();
@@ -155,6 +157,10 @@ impl World {
             ring.quiet();
             if side.stop_word.value() != 0 {
                 ring.restart();
+            }
+            if ring.failure().is_some() {
+                // Its waits stay ended.
+                return;
             }
         }
         side.stop_word.resume();

@@ -10,7 +10,7 @@
 #define OXSHMEM_DEVICE static __device__ __forceinline__
 // For code that is long beside its call: there is one copy of it in an image.
 #ifndef OXSHMEM_OUTLINE
-#define OXSHMEM_OUTLINE static __device__ __noinline__
+#define OXSHMEM_OUTLINE [[maybe_unused]] static __device__ __noinline__
 #endif
 #define OXSHMEM_MEMBER __device__ __forceinline__
 

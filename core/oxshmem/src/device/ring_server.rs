@@ -163,11 +163,13 @@ impl Server {
         loop {
             self.restart_if_asked();
             let quiets = self.state.quiets.load(Ordering::Acquire);
-            if quiets != asked.0 {
+            let told = *lock(&self.state.quieted);
+            if told >= asked.0 && quiets != asked.0 {
                 asked = (quiets, self.ring.taken() + SLOTS);
             }
-            // Kernels that go on making requests hold up no quiet.
-            let is_due = self.ring.taken() >= asked.1 && *lock(&self.state.quieted) != quiets;
+            // Neither kernels that go on making requests nor later quiets hold up a quiet.
+            let is_due = told < asked.0 && self.ring.taken() >= asked.1;
+            let quiets = if is_due { asked.0 } else { quiets };
             if !is_due && let Some((ticket, request)) = self.ring.take() {
                 (looks, sleep) = (0, SLEEPS[0]);
                 match self.execute(ticket, request) {
