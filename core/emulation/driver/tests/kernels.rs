@@ -19,7 +19,7 @@ use driver::*;
 const USER: &str = include_str!("kernels/user.ptx");
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 fn host_build() -> Option<&'static Path> {
