@@ -28,6 +28,7 @@ use crate::device::layout::{
 };
 use crate::device::open_library::OpenLibrary;
 use crate::device::ring_server::{RingServer, Served};
+use crate::device::ring_state::RingQuiet;
 use crate::error::{Error, Result};
 use crate::gpu::cuda::inbox::GpuInbox;
 use crate::stream::gpu_streams::{GpuStreams, InCall};
@@ -536,7 +537,7 @@ impl DeviceLibrary<'_> {
                 why: bad.to_string(),
             });
         }
-        if let Some(why) = self.open.server.as_ref().and_then(RingServer::failure) {
+        if let Some(why) = self.streams.ring().and_then(RingQuiet::failure) {
             return Err(Error::Gpu { call: CALL, why });
         }
         match self.streams.stop_word.value() {

@@ -118,11 +118,6 @@ impl RingServer {
         std::mem::forget(Arc::clone(&self.memory));
     }
 
-    /// The error of the first request that failed.
-    pub(super) fn failure(&self) -> Option<String> {
-        lock(&self.state.failure).clone()
-    }
-
     /// The handle for the host's quiets.
     pub(super) fn quiet_handle(&self) -> Option<RingQuiet> {
         let thread = self.thread.as_ref()?.thread().clone();

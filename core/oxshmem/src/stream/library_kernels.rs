@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use oxshmem_cuda::{
     Args, Context, DevicePtr, Function, Launch, Module, Pinned, PinnedOptions, Result, Stream,
 };
+use oxshmem_device::signal_number;
 use oxshmem_device_library::{STREAM_PTX, STREAM_STATE};
 use oxshmem_transport::{Fold, SignalOp};
 
@@ -84,13 +85,6 @@ pub(crate) struct LibraryKernels {
     quiet: Function,
     barrier: Function,
     fold: Function,
-}
-
-fn signal_number(op: SignalOp) -> u32 {
-    match op {
-        SignalOp::Set => 0,
-        SignalOp::Add => 1,
-    }
 }
 
 impl LibraryKernels {

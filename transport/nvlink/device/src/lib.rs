@@ -41,7 +41,10 @@ pub struct Stop {
 }
 
 const ONE: Launch = Launch::linear(1, 1);
-fn signal_number(op: SignalOp) -> u32 {
+
+/// The number of a signal's update, as kernels take it.
+#[must_use]
+pub fn signal_number(op: SignalOp) -> u32 {
     match op {
         SignalOp::Set => 0,
         SignalOp::Add => 1,
