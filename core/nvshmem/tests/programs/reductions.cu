@@ -27,7 +27,7 @@ static cudaStream_t stream;
 REDUCE_TYPES(ARITHMETIC_SCOPES)
 BITWISE_REDUCE_TYPES(BITWISE_SCOPES)
 
-enum { COUNT = 7, MOST_PES = 8 };
+enum { COUNT = 7, MOST_PES = 4 };
 
 // Each operation, and its scatter, in a part of the destination of its own.
 template <class Calls>
@@ -59,7 +59,7 @@ struct Bitwise {
     }
 };
 
-// Numbers from 1 to 4, so that the products of eight PEs are exact in every type but those of 8 bits, which wrap.
+// Numbers from 1 to 4, so that the products of four PEs are exact in every type but signed ones of 8 bits, which wrap.
 static int number(int pe, int i) { return (pe * 3 + i) % 4 + 1; }
 
 // A number in a type, with the wrapping of integers.
