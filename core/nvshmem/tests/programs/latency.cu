@@ -4,7 +4,7 @@
 
 enum { WORDS = 64, TRIPS = 6 };
 
-// One side sends, the other one answers with the same data. `step` is 0 on the first side.
+// The first side sends, the other one answers with the same data.
 template <int WAY>
 __global__ void ping_pong(int* data, uint64_t* flag, int words, int trips, int peer, int first) {
     const int thread = threadIdx.x;
@@ -41,9 +41,11 @@ __global__ void ping_pong(int* data, uint64_t* flag, int words, int trips, int p
             __syncthreads();
             for (int i = thread; i < words; i += blockDim.x) SEEN(data[i] == trip * 1000 + i);
         }
+        // The next trip changes the source.
+        __syncthreads();
+        if (thread == 0) nvshmem_quiet();
         __syncthreads();
     }
-    nvshmem_quiet();
 }
 
 template <int WAY>
