@@ -6,11 +6,15 @@
 
 mod c;
 mod exports;
+mod files;
 mod function;
+mod headers;
 pub mod rows;
 mod table;
 pub mod types;
 
 pub use exports::{exports, interface, version_script};
+pub use files::files;
 pub use function::{Function, Param};
+pub use headers::headers;
 pub use table::functions;

@@ -209,7 +209,7 @@ pub const ROWS: &[Row] = &[
     row("nvshmem_fence", Set::None, &[Both], "void", "", "rma::fence", "oxshmem::fence();"),
     row("nvshmem_quiet", Set::None, &[Both, OnStream], "void", "", "rma::quiet", "oxshmem::quiet();"),
     row("nvshmemx_flush", Set::None, &[Both, Warp, Block, OnStream], "void", "", "rma::flush", "nvshmem_ox::flush({S});"),
-    row("nvshmem_barrier", Set::None, &[Both, Warp, Warpgroup, Block, OnStream], "int", "nvshmem_team_t team", "collectives::barrier", "return oxshmem::barrier({S}, team);"),
+    row("nvshmem_barrier", Set::None, &[Both, Warp, Warpgroup, Block, OnStream], "int", "nvshmem_team_t team", "collectives::barrier", "return nvshmem_ox::barrier({S}, team);"),
     row("nvshmem_barrier_all", Set::None, SCOPED, "void", "", "collectives::barrier_all", "oxshmem::barrier_all({S});"),
     row("nvshmem_team_sync", Set::None, SCOPED, "int", "nvshmem_team_t team", "collectives::sync", "return oxshmem::sync({S}, team);"),
     row("nvshmem_sync_all", Set::None, SCOPED, "void", "", "collectives::sync_all", "oxshmem::sync_all({S});"),
