@@ -155,6 +155,7 @@ table! {
         cuDevicePrimaryCtxRetain(*mut Raw, RawDevice);
         cuDevicePrimaryCtxRelease_v2(RawDevice);
         cuCtxGetCurrent(*mut Raw);
+        cuCtxGetDevice(*mut RawDevice);
         cuCtxSetCurrent(Raw);
         cuCtxSynchronize();
         cuCtxEnablePeerAccess(Raw, c_uint);
