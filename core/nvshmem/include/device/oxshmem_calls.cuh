@@ -21,6 +21,19 @@
 #endif
 #define NVSHMEM_ENABLE_ALL_DEVICE_INLINING 1
 
+#if NVSHMEMI_HAS_HALF
+namespace oxshmem {
+template <>
+struct Computed<__half> {
+    typedef float Type;
+};
+template <>
+struct Computed<__nv_bfloat16> {
+    typedef float Type;
+};
+}  // namespace oxshmem
+#endif
+
 namespace nvshmem_ox {
 
 using oxshmem::u16;
@@ -160,6 +173,35 @@ OXSHMEM_DEVICE void put_signal_nbi(Scope scope, void *dest, const void *source, 
 OXSHMEM_DEVICE void signal_op(uint64_t *signal, u64 value, int sig_op, int pe) { oxshmem::signal((u64 *)signal, value, operation(sig_op), pe); }
 // A signal of this PE is 0 again.
 OXSHMEM_DEVICE void signal_counted_reset(uint64_t *signal) { oxshmem::words::store_relaxed((u64 *)signal, (u64)0); }
+
+// Atomics on numbers of 32 and 64 bits, and of 16.
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch(const T *source, int pe) {
+    return oxshmem::atomic_fetch(source, pe);
+}
+template <class T>
+OXSHMEM_DEVICE void atomic_set(T *dest, T value, int pe) {
+    oxshmem::atomic_set(dest, value, pe);
+}
+template <class T>
+OXSHMEM_DEVICE T atomic_swap(T *dest, T value, int pe) {
+    return oxshmem::atomic_swap(dest, value, pe);
+}
+template <class T>
+OXSHMEM_DEVICE void atomic_add(T *dest, T value, int pe) {
+    oxshmem::atomic_add(dest, value, pe);
+}
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch_add(T *dest, T value, int pe) {
+    return oxshmem::atomic_fetch_add(dest, value, pe);
+}
+#if NVSHMEMI_HAS_HALF
+OXSHMEM_DEVICE half atomic_fetch(const half *source, int pe) { return oxshmem::atomic_fetch16(source, pe); }
+OXSHMEM_DEVICE void atomic_set(half *dest, half value, int pe) { oxshmem::atomic_set16(dest, value, pe); }
+OXSHMEM_DEVICE half atomic_swap(half *dest, half value, int pe) { return oxshmem::atomic_swap16(dest, value, pe); }
+OXSHMEM_DEVICE void atomic_add(half *dest, half value, int pe) { oxshmem::atomic_add16(dest, value, pe); }
+OXSHMEM_DEVICE half atomic_fetch_add(half *dest, half value, int pe) { return oxshmem::atomic_fetch_add16(dest, value, pe); }
+#endif
 
 // Collective calls on bytes.
 template <class Scope>
