@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use oxshmem::bindings;
 use oxshmem_bootstrap::Bootstrap;
@@ -44,6 +44,11 @@ unsafe extern "C" {
     /// glibc: a function to call at the process's exit, with its status.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
+
+/// A variable of NVIDIA's library, which programs refer to that have that one's device library linked in: no device transport is chosen.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "the name is given")]
+pub static nvshmem_selected_device_transport: AtomicI32 = AtomicI32::new(0);
 
 /// The process that is the PE, once it has initialized; its children are no PEs.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
