@@ -25,7 +25,7 @@ typedef unsigned long uint64_t;
 #endif
 
 /* Kernels' half of this header: in CUDA sources, unless the program wants the host's library alone. */
-#if defined(__CUDACC__) && !defined(NVSHMEM_HOSTLIB_ONLY)
+#if (defined(__CUDACC__) || defined(__CUDA__)) && !defined(NVSHMEM_HOSTLIB_ONLY)
 #define NVSHMEMI_IN_KERNELS 1
 #else
 #define NVSHMEMI_IN_KERNELS 0

@@ -34,12 +34,6 @@ pub(crate) fn list(params: &[Param]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The arguments that hand parameters on.
-pub(crate) fn names(params: &[Param]) -> String {
-    let each = params.iter().map(|param| param.name.as_str());
-    each.collect::<Vec<_>>().join(", ")
-}
-
 /// A type and a name after it.
 pub(crate) fn typed(c: &str, name: &str) -> String {
     if c.ends_with('*') {

@@ -6,6 +6,7 @@ use crate::c;
 use crate::function::Function;
 use crate::rows::Form;
 use crate::table::functions;
+use crate::tiles;
 
 const GENERATED: &str = "/* Generated from oxshmem's table (core/nvshmem/table); do not edit. */\n";
 
@@ -17,10 +18,11 @@ pub fn headers() -> Vec<(&'static str, String)> {
         ("host/nvshmemx_api.h", host(true)),
         ("device/nvshmem_device.cuh", device(false)),
         ("device/nvshmemx_device.cuh", device(true)),
+        ("device/nvshmem_tiles.cuh", tiles::header()),
     ]
 }
 
-fn guarded(guard: &str, about: &str, body: &str) -> String {
+pub(crate) fn guarded(guard: &str, about: &str, body: &str) -> String {
     format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
 }
 

@@ -11,6 +11,8 @@ mod function;
 mod headers;
 pub mod rows;
 mod table;
+pub mod tiles;
+mod uses;
 pub mod types;
 
 pub use exports::{exports, interface, version_script};
@@ -18,3 +20,4 @@ pub use files::files;
 pub use function::{Function, Param};
 pub use headers::headers;
 pub use table::functions;
+pub use uses::{uses_in_kernels, uses_on_host};
