@@ -1,8 +1,9 @@
 //! GPU memory and kernels by the addresses that programs give.
 
 use oxshmem_cuda::{Context, DevicePtr, Stream};
-use oxshmem_transport::SignalOp;
+use oxshmem_transport::{MemoryKind, SignalOp};
 
+use crate::alloc::Hints;
 use crate::builder::Builder;
 use crate::device::DeviceLibrary;
 use crate::error::Result;
@@ -35,6 +36,20 @@ pub fn gpu_number(world: &World) -> Option<usize> {
 #[must_use]
 pub fn gpu_address_of(world: &World, sym: Sym<u8>, pe: usize) -> Option<u64> {
     world.gpu_ptr(sym, pe).map(DevicePtr::as_raw)
+}
+
+/// [`World::alloc_on`] of GPU memory, at a multiple of `align` bytes. Collective.
+///
+/// # Errors
+///
+/// As of that.
+pub fn alloc_on_gpu(
+    world: &World,
+    call: &'static str,
+    bytes: usize,
+    align: usize,
+) -> Result<Sym<u8>> {
+    world.allocate(MemoryKind::Cuda, call, bytes, align, Hints::NONE, false)
 }
 
 /// The device library of a world, which is opened by the first call. That one is collective.

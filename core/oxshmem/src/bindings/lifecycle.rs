@@ -1,9 +1,10 @@
 //! The life of a world as a binding drives it: how it is joined, what it can do, and how it ends and goes on.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::builder::Builder;
-use crate::config;
+use crate::config::{self, Config};
 use crate::error::Result;
 use crate::setup::membership::host_id_or;
 use crate::world::World;
@@ -36,6 +37,15 @@ pub fn default_variable(builder: Builder, name: &'static str, value: String) -> 
 #[must_use]
 pub fn host_id() -> String {
     host_id_or(config::environment("OXSHMEM_HOST_ID"))
+}
+
+/// The limit of joining and of the bootstrap's collective calls, as `OXSHMEM_BOOTSTRAP_TIMEOUT` says.
+///
+/// # Errors
+///
+/// [`Error::Config`](crate::Error) where a variable makes no sense.
+pub fn bootstrap_deadline() -> Result<Duration> {
+    Ok(Config::from_environment(&[])?.0.bootstrap_timeout)
 }
 
 /// The variables that describe this process's job and its bootstrap, as [`Builder::join`] reads them.

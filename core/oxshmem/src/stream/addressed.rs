@@ -6,7 +6,9 @@ use oxshmem_transport::SignalOp;
 use crate::error::Result;
 use crate::stream::gpu_streams::InCall;
 use crate::stream::library_kernels::{AwaitedWords, Strided};
+use crate::stream::reach::compare_number;
 use crate::sym::Sym;
+use crate::wait_until::Cmp;
 use crate::world::World;
 
 /// Elements at strides, the symmetric ones of a PE and those at an address here. Strides are in bytes.
@@ -43,8 +45,8 @@ pub struct WordsToAwait {
     pub values: DevicePtr,
     /// The value of all words.
     pub value: u64,
-    /// The comparison, by its place in the order of [`Cmp`](crate::Cmp).
-    pub compare: u32,
+    /// The comparison.
+    pub cmp: Cmp,
 }
 
 impl World {
@@ -157,7 +159,7 @@ impl World {
             words: self.own_on_stream(call, streams, awaited.words)?,
             count: awaited.count,
             status: awaited.status,
-            compare: awaited.compare,
+            compare: compare_number(awaited.cmp),
             value: awaited.value,
             values: awaited.values,
             width: awaited.width,
