@@ -39,7 +39,7 @@ fn the_launcher_takes_hydras_options() {
         (&["-n"][..], "-n has no value"),
         (&["-genv", "PART"], "-genv PART has no value"),
         (&["-n", "2"], "PROG"),
-        (&["-frobnicate", "a"], "-frobnicate"),
+        (&["-frobnicate", "a"], "-f"),
     ] {
         let refused = launched(words);
         assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", both(&refused));
