@@ -1,3 +1,5 @@
 //! Prints the Rust functions that the exports call.
 
-fn main(){ print!("{}", oxshmem_nvshmem_table::interface()); }
+fn main() {
+    print!("{}", oxshmem_nvshmem_table::interface());
+}

@@ -66,7 +66,13 @@ pub(crate) fn header() -> String {
                 let body = format!(
                     "return nvshmem_ox::tile_reduce<oxshmem::{class}>({scope}, team, {tiles}, {root});"
                 );
-                call("tile_coll_algo_t", format!("tile_{fold}_{kind}"), team, last, body);
+                call(
+                    "tile_coll_algo_t",
+                    format!("tile_{fold}_{kind}"),
+                    team,
+                    last,
+                    body,
+                );
             }
         }
         if let Some(why) = refused("tile_allgather") {

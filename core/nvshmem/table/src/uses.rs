@@ -29,7 +29,10 @@ pub fn uses_on_host() -> String {
             function.name,
             arguments(function)
         );
-        let needs = |what: &str| function.params.iter().any(|param| param.c.contains(what)) || function.returns.contains(what);
+        let needs = |what: &str| {
+            function.params.iter().any(|param| param.c.contains(what))
+                || function.returns.contains(what)
+        };
         let condition = if function.row.host.starts_with("launch::") {
             Some("NVSHMEMI_HAS_CUDART")
         } else if needs("half") || needs("bfloat16") {
@@ -49,11 +52,19 @@ pub fn uses_on_host() -> String {
 #[must_use]
 pub fn uses_in_kernels(part: usize, parts: usize) -> String {
     let mut text = String::from("#include <nvshmem.h>\n#include <nvshmemx.h>\n");
-    for (number, function) in functions().iter().filter(|f| f.form.in_kernels()).enumerate() {
+    for (number, function) in functions()
+        .iter()
+        .filter(|f| f.form.in_kernels())
+        .enumerate()
+    {
         if number % parts != part {
             continue;
         }
-        let kept = if function.returns == "void" { String::new() } else { format!("*({} *)p = ", function.returns) };
+        let kept = if function.returns == "void" {
+            String::new()
+        } else {
+            format!("*({} *)p = ", function.returns)
+        };
         let kept = kept.replace("const ", "");
         let line = format!(
             "extern \"C\" __global__ void use_{number}(char *p) {{ (void)p; {kept}{}({}); }}\n",
@@ -83,7 +94,10 @@ fn uses_of_tiles() -> String {
          \x20   UsedTensor tensor((float *)p, layout);\n\
          \x20   const UsedPlace place = nvshmemx::make_shape(n, n);\n",
     );
-    for name in tiles::names().iter().filter(|name| name.starts_with("tile_")) {
+    for name in tiles::names()
+        .iter()
+        .filter(|name| name.starts_with("tile_"))
+    {
         if tiles::refused(name).is_some() {
             continue;
         }
@@ -91,9 +105,19 @@ fn uses_of_tiles() -> String {
             format!("{name}<nvshmemx::NVLS_ONE_SHOT_PULL_NBI>(n, 0)")
         } else {
             let of_team = !name.contains("_put") && !name.contains("_get");
-            let (algorithm, team) = if of_team { ("NVLS_ONE_SHOT_PULL_NBI", "n, ") } else { ("PEER_PUSH_NBI", "") };
-            let last = if name.contains("rooted") || !of_team { "n, " } else { "" };
-            format!("{name}<UsedTensor, UsedTensor, UsedPlace, nvshmemx::{algorithm}>({team}tensor, tensor, place, place, {last}0)")
+            let (algorithm, team) = if of_team {
+                ("NVLS_ONE_SHOT_PULL_NBI", "n, ")
+            } else {
+                ("PEER_PUSH_NBI", "")
+            };
+            let last = if name.contains("rooted") || !of_team {
+                "n, "
+            } else {
+                ""
+            };
+            format!(
+                "{name}<UsedTensor, UsedTensor, UsedPlace, nvshmemx::{algorithm}>({team}tensor, tensor, place, place, {last}0)"
+            )
         };
         let _ = writeln!(text, "    *(int *)p = nvshmemx::{call};");
     }
