@@ -46,7 +46,7 @@ gpu:
 
 PREFIX ?= /usr/local
 install:
-	cargo build --release -p oxshmem-capi -p oxshmem-cli -p oxshmem-softcudart -p oxshmem-softcuda
+	cargo build --release -p oxshmem-capi -p oxshmem-cli -p oxshmem-softcudart -p oxshmem-softcuda -p oxshmem-nvshmem
 	core/capi/install $(if $(filter no,$(STRIP)),--keep-symbols) $(BIN) $(DESTDIR)$(PREFIX)
 
 uninstall:
