@@ -86,13 +86,18 @@ pub unsafe fn prepare_module(
     unsafe { library.prepare_variable(call, state, bytes) }
 }
 
-/// The primary context of the GPU that is current in this thread; none where the program has not chosen one yet.
+/// The context that is current in this thread; none where the program has not chosen a GPU yet.
 ///
 /// # Errors
 ///
-/// [`Error::Gpu`](crate::Error::Gpu) where another context than a primary one is current, or the driver cannot be used.
-pub fn current_context(call: &'static str) -> Result<Option<Context>> {
-    Context::current().in_call(call)
+/// [`Error::Gpu`](crate::Error::Gpu) where the driver cannot be used.
+///
+/// # Safety
+///
+/// A context of the program's own, which is not the primary one, is destroyed after the world has ended.
+pub unsafe fn current_context(call: &'static str) -> Result<Option<Context>> {
+    // SAFETY: the caller makes the same promise.
+    unsafe { Context::current() }.in_call(call)
 }
 
 /// A GPU heap on a context's GPU, with the limit of the environment, or else of [`default_gpu_limit`].
