@@ -51,3 +51,10 @@ pub(crate) fn head(function: &Function) -> String {
         list(&function.params)
     )
 }
+
+const GENERATED: &str = "/* Generated from oxshmem's table (core/nvshmem/table); do not edit. */\n";
+
+/// A header of its own.
+pub(crate) fn guarded(guard: &str, about: &str, body: &str) -> String {
+    format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
+}

@@ -8,8 +8,6 @@ use crate::rows::Form;
 use crate::table::functions;
 use crate::tiles;
 
-const GENERATED: &str = "/* Generated from oxshmem's table (core/nvshmem/table); do not edit. */\n";
-
 /// All generated headers: their names in `core/nvshmem/include/`, and their text.
 #[must_use]
 pub fn headers() -> Vec<(&'static str, String)> {
@@ -20,10 +18,6 @@ pub fn headers() -> Vec<(&'static str, String)> {
         ("device/nvshmemx_device.cuh", device(true)),
         ("device/nvshmem_tiles.cuh", tiles::header()),
     ]
-}
-
-pub(crate) fn guarded(guard: &str, about: &str, body: &str) -> String {
-    format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
 }
 
 /// A family of functions under one condition of the preprocessor.
@@ -101,7 +95,7 @@ fn host(extensions: bool) -> String {
         in_c_alone,
         under("NVSHMEMI_IN_KERNELS", "#include \"../nvshmem.h\"\n"),
     );
-    guarded(file, about, &body)
+    c::guarded(file, about, &body)
 }
 
 /// Whether a function takes or gives a 16-bit floating-point number by value. How that is passed differs between compilers.
@@ -190,7 +184,7 @@ fn device(extensions: bool) -> String {
         "#include \"oxshmem_calls.cuh\"\n\n{lines}\n{}",
         under("NVSHMEMI_HAS_HALF", &halves)
     );
-    guarded(file, about, &body)
+    c::guarded(file, about, &body)
 }
 
 fn device_body(function: &Function) -> String {

@@ -9,7 +9,7 @@ use crate::tiles;
 pub struct Limit {
     /// The names.
     pub names: &'static [&'static str],
-    /// What they do, in a sentence.
+    /// Their effect, in a sentence.
     pub told: &'static str,
 }
 

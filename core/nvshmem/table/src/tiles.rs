@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::headers::guarded;
+use crate::c;
 use crate::rows::Form;
 
 /// The forms of each call.
@@ -87,5 +87,5 @@ pub(crate) fn header() -> String {
         );
     }
     text.push_str("\n}\n");
-    guarded("NVSHMEM_TILES_CUH", "The calls of kernels on tiles.", &text)
+    c::guarded("NVSHMEM_TILES_CUH", "The calls of kernels on tiles.", &text)
 }
