@@ -60,9 +60,7 @@ fn home() -> &'static Path {
     HOME.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nvshmem");
         let install = here().join("../capi/install");
-        run(Command::new(install)
-            .args([Path::new("--keep-symbols"), built(), &prefix])
-            .env("OXSHMEM_INSTALL_NVSHMEM", "yes"));
+        run(Command::new(install).args([Path::new("--keep-symbols"), built(), &prefix]));
         prefix.join("lib/nvshmem")
     })
 }
