@@ -114,9 +114,10 @@ OXSHMEM_OUTLINE void exchange(Call call, const void* source, u64 step, u64 bytes
 template <class Operation, class T>
 OXSHMEM_OUTLINE void fold(Call call, u32 first, u32 last, T* out, u64 elements) {
     for (u64 e = call.group.rank(); e < elements; e += call.group.size()) {
-        T value = ((const T*)place(call, first))[e];
-        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, ((const T*)place(call, i))[e]);
-        out[e] = value;
+        typedef typename Computed<T>::Type Value;
+        Value value = (Value)((const T*)place(call, first))[e];
+        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, (Value)((const T*)place(call, i))[e]);
+        out[e] = (T)value;
     }
     call.group.sync();
 }

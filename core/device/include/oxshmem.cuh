@@ -1388,6 +1388,137 @@ OXSHMEM_NOT_FETCHING(atomic_xor, xor_with, OP_XOR)
 #undef OXSHMEM_FETCHING
 #undef OXSHMEM_NOT_FETCHING
 
+// The type in which numbers of a type are added and folded: 16-bit floating-point numbers in a wider one, for which whoever has their type
+// makes this known. A result is rounded once.
+template <class T>
+struct Computed {
+    typedef T Type;
+};
+
+namespace atomics {
+
+// Sums of floating-point numbers: the memory's own for those that are mapped, else by swapping the word while nothing comes between.
+#if OXSHMEM_PTX
+#define OXSHMEM_REAL(T, bits, reg)                                                                     \
+    OXSHMEM_DEVICE T fetch_add_mapped(T* at, T value) {                                                \
+        T old;                                                                                         \
+        asm volatile("atom.relaxed.sys.add.f" bits " %0, [%1], %2;"                                    \
+                     : "=" reg(old)                                                                    \
+                     : "l"(at), reg(value)                                                             \
+                     : "memory");                                                                      \
+        return old;                                                                                    \
+    }                                                                                                  \
+    OXSHMEM_DEVICE void add_mapped(T* at, T value) {                                                   \
+        asm volatile("red.relaxed.sys.add.f" bits " [%0], %1;" ::"l"(at), reg(value) : "memory");      \
+    }
+OXSHMEM_REAL(float, "32", "f")
+OXSHMEM_REAL(double, "64", "d")
+#undef OXSHMEM_REAL
+#endif
+
+template <class T>
+OXSHMEM_OUTLINE T fetch_add_by_swaps(T* dest, T value, int pe) {
+    typedef typename words::Word<sizeof(T)>::Type Word;
+    Word* word = words::word_of(dest);
+    for (Word seen = atomic_fetch(word, pe);;) {
+        const T old = words::from_word<T>(seen);
+        const Word found = atomic_compare_swap(word, seen, words::to_word<T>(old + value), pe);
+        if (found == seen) return old;
+        seen = found;
+    }
+}
+
+}  // namespace atomics
+
+// Floating-point numbers.
+#if OXSHMEM_PTX
+#define OXSHMEM_REAL(T)                                                                                \
+    OXSHMEM_DEVICE T atomic_fetch_add(T* dest, T value, int pe) {                                      \
+        if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();            \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        return rma::is_mapped(distance) ? atomics::fetch_add_mapped(rma::at(dest, distance), value)    \
+                                        : atomics::fetch_add_by_swaps(dest, value, pe);                \
+    }                                                                                                  \
+    OXSHMEM_DEVICE void atomic_add(T* dest, T value, int pe) {                                         \
+        if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return;                \
+        const i64 distance = rma::distance_to(pe);                                                     \
+        if (rma::is_mapped(distance))                                                                  \
+            atomics::add_mapped(rma::at(dest, distance), value);                                       \
+        else                                                                                           \
+            (void)atomics::fetch_add_by_swaps(dest, value, pe);                                        \
+    }
+#else
+#define OXSHMEM_REAL(T)                                                                                \
+    OXSHMEM_DEVICE T atomic_fetch_add(T* dest, T value, int pe) {                                      \
+        return atomics::fetch_add_by_swaps(dest, value, pe);                                           \
+    }                                                                                                  \
+    OXSHMEM_DEVICE void atomic_add(T* dest, T value, int pe) {                                         \
+        (void)atomics::fetch_add_by_swaps(dest, value, pe);                                            \
+    }
+#endif
+OXSHMEM_REAL(float)
+OXSHMEM_REAL(double)
+#undef OXSHMEM_REAL
+
+// Words of 16 bits: by the word of 32 in which one lies, so that they go with each other's on all ways.
+namespace atomics {
+
+OXSHMEM_DEVICE u32* around(const void* at) { return (u32*)((u64)at & ~(u64)3); }
+OXSHMEM_DEVICE u32 shift_of(const void* at) { return (u32)((u64)at & 2) * 8; }
+
+template <class T>
+struct Put16 {
+    T value;
+    OXSHMEM_MEMBER T operator()(T) const { return value; }
+};
+template <class T>
+struct Add16 {
+    T value;
+    OXSHMEM_MEMBER T operator()(T old) const {
+        typedef typename Computed<T>::Type Value;
+        return (T)((Value)old + (Value)value);
+    }
+};
+
+// Gives the old value.
+template <class T, class Change>
+OXSHMEM_OUTLINE T change16(T* dest, Change change, int pe) {
+    if (!check::target(check::CALL_ATOMIC, pe, dest, sizeof(T), sizeof(T))) return T();
+    u32* word = around(dest);
+    const u32 shift = shift_of(dest);
+    for (u32 seen = atomic_fetch(word, pe);;) {
+        const T old = words::from_word<T>((u16)(seen >> shift));
+        const u32 next = (seen & ~(0xffffu << shift)) | (u32)words::to_word<T>(change(old)) << shift;
+        const u32 found = atomic_compare_swap(word, seen, next, pe);
+        if (found == seen) return old;
+        seen = found;
+    }
+}
+
+}  // namespace atomics
+
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch16(const T* source, int pe) {
+    const u32 seen = atomic_fetch(atomics::around(source), pe);
+    return words::from_word<T>((u16)(seen >> atomics::shift_of(source)));
+}
+template <class T>
+OXSHMEM_DEVICE T atomic_swap16(T* dest, typename words::Same<T>::Type value, int pe) {
+    return atomics::change16(dest, atomics::Put16<T>{value}, pe);
+}
+template <class T>
+OXSHMEM_DEVICE void atomic_set16(T* dest, typename words::Same<T>::Type value, int pe) {
+    (void)atomic_swap16(dest, value, pe);
+}
+template <class T>
+OXSHMEM_DEVICE T atomic_fetch_add16(T* dest, typename words::Same<T>::Type value, int pe) {
+    return atomics::change16(dest, atomics::Add16<T>{value}, pe);
+}
+template <class T>
+OXSHMEM_DEVICE void atomic_add16(T* dest, typename words::Same<T>::Type value, int pe) {
+    (void)atomic_fetch_add16(dest, value, pe);
+}
+
 template <class T>
 OXSHMEM_DEVICE void atomic_inc(T* dest, int pe) {
     atomic_add(dest, (T)1, pe);
@@ -1957,9 +2088,10 @@ OXSHMEM_OUTLINE void exchange(Call call, const void* source, u64 step, u64 bytes
 template <class Operation, class T>
 OXSHMEM_OUTLINE void fold(Call call, u32 first, u32 last, T* out, u64 elements) {
     for (u64 e = call.group.rank(); e < elements; e += call.group.size()) {
-        T value = ((const T*)place(call, first))[e];
-        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, ((const T*)place(call, i))[e]);
-        out[e] = value;
+        typedef typename Computed<T>::Type Value;
+        Value value = (Value)((const T*)place(call, first))[e];
+        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, (Value)((const T*)place(call, i))[e]);
+        out[e] = (T)value;
     }
     call.group.sync();
 }

@@ -7,7 +7,7 @@
         return builtin(at, value, __ATOMIC_RELAXED);                                               \
     }
 #define OXSHMEM_FETCH(T, name, builtin)                                                            \
-    OXSHMEM_FETCH_IN(OXSHMEM_DEVICE, T, name, builtin)                                             \
+    OXSHMEM_FETCH_IN(OXSHMEM_WHOLE_DEVICE, T, name, builtin)                                             \
     OXSHMEM_FETCH_IN(OXSHMEM_BLOCK, T, name##_block, builtin)                                      \
     OXSHMEM_FETCH_IN(OXSHMEM_SYSTEM, T, name##_system, builtin)
 #define OXSHMEM_CAS_IN(scope, T, name)                                                             \
@@ -18,7 +18,7 @@
         return compare;                                                                            \
     }
 #define OXSHMEM_CAS(T)                                                                             \
-    OXSHMEM_CAS_IN(OXSHMEM_DEVICE, T, atomicCAS)                                                   \
+    OXSHMEM_CAS_IN(OXSHMEM_WHOLE_DEVICE, T, atomicCAS)                                                   \
     OXSHMEM_CAS_IN(OXSHMEM_BLOCK, T, atomicCAS_block)                                              \
     OXSHMEM_CAS_IN(OXSHMEM_SYSTEM, T, atomicCAS_system)
 #define OXSHMEM_INTEGER(T)                                                                         \
@@ -65,7 +65,7 @@ OXSHMEM_EXCHANGE(atomicExch_system)
         return old;                                                                                \
     }
 #define OXSHMEM_WRAP(name, next)                                                                   \
-    OXSHMEM_WRAP_IN(OXSHMEM_DEVICE, name, next)                                                    \
+    OXSHMEM_WRAP_IN(OXSHMEM_WHOLE_DEVICE, name, next)                                                    \
     OXSHMEM_WRAP_IN(OXSHMEM_BLOCK, name##_block, next)                                             \
     OXSHMEM_WRAP_IN(OXSHMEM_SYSTEM, name##_system, next)
 OXSHMEM_WRAP(atomicInc, old >= limit ? 0 : old + 1)

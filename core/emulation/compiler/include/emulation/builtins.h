@@ -50,7 +50,7 @@ extern "C" __device__ void softcuda_scope(unsigned scope);
 #define OXSHMEM_SCOPE(scope) ((void)0)
 #endif
 #define OXSHMEM_BLOCK 0
-#define OXSHMEM_DEVICE 1
+#define OXSHMEM_WHOLE_DEVICE 1
 #define OXSHMEM_SYSTEM 2
 #define OXSHMEM_FENCE(name, scope)                                                                 \
     static __device__ __forceinline__ void name() {                                                \
@@ -58,7 +58,7 @@ extern "C" __device__ void softcuda_scope(unsigned scope);
         __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                   \
     }
 OXSHMEM_FENCE(__threadfence_block, OXSHMEM_BLOCK)
-OXSHMEM_FENCE(__threadfence, OXSHMEM_DEVICE)
+OXSHMEM_FENCE(__threadfence, OXSHMEM_WHOLE_DEVICE)
 OXSHMEM_FENCE(__threadfence_system, OXSHMEM_SYSTEM)
 #undef OXSHMEM_FENCE
 
