@@ -9,6 +9,7 @@ import sys
 
 import triton
 import triton.language as tl
+from triton.language import core
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
@@ -103,6 +104,30 @@ def halo(dest, source, signal, n, BLOCK: tl.constexpr):
     tl.store(source + at, tl.load(dest + at, at < n, 0) + 1, at < n)
 
 
+# NVSHMEM's own names, as torch's and other packages' kernels declare them: addresses are int64, each result is int32.
+@core.extern
+def plain(name, types, a, b, c, d, e, f, g, _semantic=None):
+    types = tuple(core.dtype({"i": "int32", "l": "int64"}[kind]) for kind in types.value)
+    arguments = [_semantic.cast(each, kind) for each, kind in zip((a, b, c, d, e, f, g), types)]
+    return core.extern_elementwise("", "", arguments, {types: (name.value, core.dtype("int32"))}, is_pure=False, _semantic=_semantic)
+
+
+@triton.jit
+def by_name(a, b, c, d, e, f, g, name: tl.constexpr, types: tl.constexpr):
+    plain(name, types, a, b, c, d, e, f, g)
+
+
+PLAIN = {
+    "nvshmem_my_pe": "", "nvshmem_n_pes": "", "nvshmem_fence": "", "nvshmem_quiet": "", "nvshmem_barrier_all": "", "nvshmem_sync_all": "",
+    "nvshmemx_barrier_all_block": "", "nvshmemx_putmem_block": "llli", "nvshmemx_getmem_block": "llli", "nvshmemx_getmem_nbi_block": "llli",
+    "nvshmemx_putmem_signal_block": "lllllii", "nvshmemx_signal_op": "llii", "nvshmem_signal_wait_until": "lil",
+    "nvshmem_int_wait_until": "lii", "nvshmem_longlong_wait_until": "lil", "nvshmemx_alltoallmem_block": "illl",
+    "nvshmemx_fcollectmem_block": "illl", "nvshmemx_broadcastmem_block": "illli", "nvshmem_int32_sum_reduce": "illl",
+    "nvshmem_half_max_reduce": "illl", "nvshmem_bfloat16_prod_reduce": "illl", "nvshmemx_float_min_reduce_block": "illl", "nvshmem_ptr": "li",
+    "nvshmem_int_p": "lii", "nvshmemx_team_sync_block": "i",
+}
+
+
 def compiled(kernel, signature, constants=None, warps=4):
     types = {name: kind for name, kind in signature.items()}
     for name in constants or {}:
@@ -122,6 +147,8 @@ def look(what, kernel):
     assert re.search(r"^\.visible \.const .*\boxshmem_state\b", ptx, re.M), f"{what}: oxshmem_state is not in the PTX"
     left = [line for line in ptx.splitlines() if re.search(r"\bcall\b", line) and symbols.PREFIX in line]
     assert not left, f"{what}: {left}"
+    # A call with other types than the function has would be made by its address.
+    assert "prototype_" not in ptx, f"{what}: a call with wrong types"
     sizes.append((what, len(ptx), len(kernel.asm["cubin"])))
 
 
@@ -226,6 +253,10 @@ for triton_name, name in NAMES.items():
 for warps in (1, 4, 8):
     signature = {"dest": "*fp32", "source": "*fp32", "signal": "*i64", "n": "i32"}
     look(f"halo of {warps} warps", compiled(halo, signature, {"BLOCK": 1024}, warps))
+
+numbers = dict.fromkeys("abcdefg", "i64")
+for name, types in PLAIN.items():
+    look(name, compiled(by_name, numbers, {"name": name, "types": types}))
 
 pointers = {"dest": "*fp32", "source": "*fp32"}
 refused(put_alone, {**pointers, "n": "i64", "pe": "i64"}, r"oxshmem_triton\.put: argument 4, `pe`, is int64; int32 is needed: pe\.to\(tl\.int32\)")
