@@ -23,7 +23,7 @@ pub(crate) mod addresses;
 pub(crate) mod backend;
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
-mod publication;
+pub(crate) mod publication;
 #[cfg(test)]
 mod tests;
 

@@ -3,30 +3,26 @@
 //! An image announces itself before `main`, or when the library that has it is loaded. Its variable is found by the program's own
 //! CUDA runtime, which alone knows the variables of its images.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-use oxshmem::cuda::DevicePtr;
 use oxshmem::{Builder, DeviceLibrary, MemoryKind, World, bindings};
 
 use crate::call::pe_index;
 use crate::failure::{CResult, Failure, report, status};
 use crate::handles::Team;
-use crate::images::{self, ImageUse};
 use crate::library;
 use crate::memory;
 use crate::objects;
 
 /// The limit of the GPU heap of a program with such images, if the environment does not say it.
 const HEAP: usize = 1 << 30;
-/// The name of an image's variable.
-const STATE: &str = "oxshmem_state";
 
 /// Gives a program whose kernels call oxshmem a GPU heap, if the environment says nothing of one.
 pub(crate) fn default_heap(builder: Builder) -> Builder {
-    match images::is_empty() {
-        true => builder,
-        false => bindings::default_gpu_limit(builder, HEAP),
+    match bindings::has_images() {
+        true => bindings::default_gpu_limit(builder, HEAP),
+        false => builder,
     }
 }
 
@@ -47,6 +43,23 @@ fn open_library(world: &World) -> CResult<DeviceLibrary<'_>> {
         .ok_or_else(|| Failure::Gpu("call shmemx_cuda_init first, on all PEs".into()))
 }
 
+/// Announces an image.
+///
+/// # Safety
+///
+/// It is null, or the structure stays as it is, and its functions callable, until [`oxshmem_unregister_image`] returns for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oxshmem_register_image(image: *const bindings::Image) {
+    // SAFETY: the caller makes the same promise.
+    unsafe { bindings::register_image(image) };
+}
+
+/// Withdraws an image, whose library is unloaded. Waits for calls that use it.
+#[unsafe(no_mangle)]
+pub extern "C" fn oxshmem_unregister_image(image: *const bindings::Image) {
+    bindings::unregister_image(image);
+}
+
 /// Opens the device library, which is collective, and gives the state of every image its contents.
 pub(crate) fn init(call: &'static str) -> c_int {
     let init = || {
@@ -54,53 +67,18 @@ pub(crate) fn init(call: &'static str) -> c_int {
         library.with_world(|world| {
             let gpu = bindings::gpu_number(world).ok_or_else(|| no_heap(world))?;
             let device = bindings::device_library(world)?;
-            // The list is not locked meanwhile: the runtime may load an image, which announces itself.
-            let known = images::all();
-            if known.is_empty() {
+            if !bindings::has_images() {
                 return Err(Failure::Gpu(
                     "no image of this process has announced itself: no source with kernels includes oxshmem.cuh, or the compiler is \
                      neither nvcc nor oxshmem cuda cc"
                         .into(),
                 ));
             }
-            let mut used = known.into_iter().filter_map(ImageUse::begin);
-            used.try_for_each(|used| prepare(call, &device, &used, gpu))
+            // SAFETY: the program runs no kernels of its images meanwhile (the call's page).
+            Ok(unsafe { bindings::prepare_images(&device, call, gpu, false) }?)
         })
     };
     status(call, init())
-}
-
-fn prepare(call: &'static str, device: &DeviceLibrary<'_>, used: &ImageUse, gpu: usize) -> CResult {
-    let image = used.image();
-    bindings::check_image(call, image.abi)?;
-    let Some(locate) = image.locate else {
-        return Err(Failure::Gpu(
-            "an image without a function that locates its state".into(),
-        ));
-    };
-    let mut state = null_mut();
-    let number = c_int::try_from(gpu).unwrap_or(-1);
-    // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped; the place is this function's.
-    let code = unsafe { locate(number, &raw mut state) };
-    if code != 0 {
-        let words = image.error.map_or(std::ptr::null(), |error| {
-            // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped.
-            unsafe { error(code) }
-        });
-        let words = match words.is_null() {
-            true => "an unknown error".into(),
-            // SAFETY: the words are a string that ends, and stay as long as the image's runtime, which the use keeps.
-            false => unsafe { CStr::from_ptr(words) }.to_string_lossy(),
-        };
-        return Err(Failure::Gpu(format!(
-            "the variable {STATE} of an image is not found on GPU {gpu}: {words}"
-        )));
-    }
-    let state = DevicePtr::from_raw(state.addr() as u64);
-    // SAFETY: the image, which is registered, has found its variable by this address, and its first word is `abi`; the program runs
-    // none of its kernels during this call (the call's page).
-    unsafe { bindings::prepare_image(device, call, state) }?;
-    Ok(())
 }
 
 /// The number of this PE's GPU; -1 where it has none.

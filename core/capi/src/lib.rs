@@ -48,8 +48,6 @@ mod cuda;
 mod entries;
 mod failure;
 mod handles;
-#[cfg(feature = "cuda")]
-mod images;
 mod inline;
 mod library;
 mod locks;

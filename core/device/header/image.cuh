@@ -7,7 +7,7 @@
 
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 
-// In the form of `Image` in core/capi/src/cuda.rs.
+// In the form of `Image` in core/oxshmem/src/bindings/images.rs.
 struct oxshmem_image {
     unsigned abi;
     // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.

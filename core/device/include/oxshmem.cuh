@@ -500,6 +500,8 @@ OXSHMEM_DEVICE bool until(Condition& condition) {
         __nanosleep(pause);
         if (round % 64 == 0 && pause < 256) pause *= 2;
     }
+    // The emulation learns that a sleeper has gone on.
+    if (!OXSHMEM_PTX) __nanosleep(0);
     return true;
 }
 
@@ -2277,7 +2279,7 @@ OXSHMEM_DEVICE int exscan(Scope scope, team_t team, T* dest, const T* source, si
 
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 
-// In the form of `Image` in core/capi/src/cuda.rs.
+// In the form of `Image` in core/oxshmem/src/bindings/images.rs.
 struct oxshmem_image {
     unsigned abi;
     // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.

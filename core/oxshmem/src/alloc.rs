@@ -202,7 +202,7 @@ impl World {
         self.allocate(kind, call, len, ALIGN as usize, Hints::NONE, false)
     }
 
-    fn allocate<T: Pod>(
+    pub(crate) fn allocate<T: Pod>(
         &self,
         kind: MemoryKind,
         call: &'static str,

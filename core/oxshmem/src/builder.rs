@@ -68,6 +68,9 @@ pub struct Builder {
     default_gpu_limit: Option<usize>,
     #[cfg(feature = "cuda")]
     gpu: Option<(oxshmem_cuda::Context, usize)>,
+    #[cfg(feature = "cuda")]
+    gpu_context: Option<oxshmem_cuda::Context>,
+    variables: Vec<(&'static str, String)>,
     disabled_fence: Option<FenceSite>,
     program: Option<Arc<ProgramMemory>>,
     active_sets: bool,
@@ -183,6 +186,19 @@ impl Builder {
         self
     }
 
+    /// [`bindings::gpu_context`](crate::bindings::gpu_context).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn gpu_context(mut self, context: oxshmem_cuda::Context) -> Self {
+        self.gpu_context = Some(context);
+        self
+    }
+
+    /// [`bindings::default_variable`](crate::bindings::default_variable).
+    pub(crate) fn default_variable(mut self, name: &'static str, value: String) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
     /// [`bindings::program_memory`](crate::bindings::program_memory).
     ///
     /// # Safety
@@ -238,7 +254,7 @@ impl Builder {
         if self.without_places {
             call_site::hide();
         }
-        let (mut config, warnings) = Config::from_environment()?;
+        let (mut config, warnings) = Config::from_environment(&self.variables)?;
         if let Some(bytes) = self.heap_limit {
             let by = ("Builder::heap_limit", &*bytes.to_string());
             config.set_heap_limit(by, bytes as u64)?;
@@ -249,6 +265,10 @@ impl Builder {
         if let Some(bytes) = self.gpu_limit {
             (config.gpu_limit, config.gpu_limit_is_default) = (bytes as u64, false);
         }
+        #[cfg(feature = "cuda")]
+        let of_context = |context| (context, config.gpu_limit as usize);
+        #[cfg(feature = "cuda")]
+        let gpu = self.gpu.or(self.gpu_context.map(of_context));
         config.model = self.model.unwrap_or(config.model);
         config.check = self.check.unwrap_or(config.check);
         config.atomics = self.atomics.unwrap_or(config.atomics);
@@ -265,7 +285,7 @@ impl Builder {
             transports: self.transports,
             gpu_heap: self.gpu_heap,
             #[cfg(feature = "cuda")]
-            gpu: self.gpu,
+            gpu,
             disabled_fence: self.disabled_fence,
             program: self.program,
             active_sets: self.active_sets,

@@ -212,10 +212,17 @@ impl Default for Config {
 
 impl Config {
     /// Reads the environment of this process. Gives warnings, too, about names that look like oxshmem's and are not.
-    pub(crate) fn from_environment() -> Result<(Self, Vec<String>)> {
+    pub(crate) fn from_environment(
+        defaults: &[(&'static str, String)],
+    ) -> Result<(Self, Vec<String>)> {
         let names = std::env::vars_os().map(|(name, _)| name);
         let warnings = names.filter_map(|name| unknown(name.to_str()?)).collect();
-        Ok((Self::read(&environment)?, warnings))
+        let default_of = |name: &str| {
+            let given = defaults.iter().find(|(given, _)| *given == name);
+            given.map(|(_, value)| value.clone())
+        };
+        let lookup = |name: &str| environment(name).or_else(|| default_of(name));
+        Ok((Self::read(&lookup)?, warnings))
     }
 
     /// Sets the heap's limit, by the variable or call that is named.

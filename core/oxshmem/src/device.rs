@@ -452,16 +452,31 @@ impl DeviceLibrary<'_> {
             call: CALL,
             why: format!("{error}; do its kernels include oxshmem.cuh?"),
         })?;
+        // SAFETY: the module's own variable; the caller launches none of its kernels yet.
+        unsafe { self.prepare_variable(CALL, state, bytes) }
+    }
+
+    /// [`bindings::prepare_module`](crate::bindings::prepare_module).
+    ///
+    /// # Safety
+    ///
+    /// As of that.
+    pub(crate) unsafe fn prepare_variable(
+        &self,
+        call: &'static str,
+        state: DevicePtr,
+        bytes: usize,
+    ) -> Result<()> {
         if bytes != size_of::<State>() {
             let word = match bytes {
                 0..4 => 0,
                 // SAFETY: every version's state begins with its word.
-                _ => unsafe { self.version_word(CALL, state) }?,
+                _ => unsafe { self.version_word(call, state) }?,
             };
-            return Err(other_version(CALL, bytes, word >> 16));
+            return Err(other_version(call, bytes, word >> 16));
         }
         // SAFETY: the variable is as long as a state, and the caller launches none of the module's kernels yet.
-        unsafe { self.prepare_state(CALL, state) }
+        unsafe { self.prepare_state(call, state) }
     }
 
     /// Gives the kernels of a loaded image their PE, their peers and their teams, as [`prepare`](Self::prepare) does.

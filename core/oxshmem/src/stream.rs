@@ -36,6 +36,7 @@
 //! stream give [`Error::PeerLost`](crate::Error::PeerLost). A program that goes on synchronizes every stream, then calls
 //! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
 
+pub(crate) mod addressed;
 pub(crate) mod collectives;
 pub(crate) mod gpu_streams;
 pub(crate) mod gpu_teardown;

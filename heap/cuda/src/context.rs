@@ -11,7 +11,7 @@ use cudarc::driver::sys::{
     CUstreamCaptureMode as CaptureMode,
 };
 
-use crate::device::Device;
+use crate::device::{Ask, Device};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::table::{Code, Raw, call, call_optional};
@@ -82,6 +82,36 @@ impl Context {
             device: device.clone(),
             raw,
         })))
+    }
+
+    /// The primary context of the GPU that is current in this thread: the one that the CUDA runtime uses. None where no context is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] where the current context is not its GPU's primary one.
+    #[doc(alias("cuCtxGetCurrent", "cuCtxGetDevice"))]
+    pub fn current() -> Result<Option<Self>> {
+        let ask = Ask(Driver::get()?, 0);
+        let mut current: Raw = ptr::null_mut();
+        // SAFETY: the pointer is to a live pointer.
+        unsafe { call!(ask, cuCtxGetCurrent(&raw mut current)) }?;
+        if current.is_null() {
+            return Ok(None);
+        }
+        let mut number = 0;
+        // SAFETY: a context is current; the pointer is to a live integer.
+        unsafe { call!(ask, cuCtxGetDevice(&raw mut number)) }?;
+        let context = Self::new(&Device::new(usize::try_from(number).unwrap_or(usize::MAX))?)?;
+        if context.0.raw != current {
+            return Err(Error::Invalid {
+                what: "taking the current context",
+                why: format!(
+                    "the thread's context is not the primary one of GPU {number}, which the CUDA runtime uses; make that one current: \
+                     cudaSetDevice({number}) does"
+                ),
+            });
+        }
+        Ok(Some(context))
     }
 
     /// Its GPU.

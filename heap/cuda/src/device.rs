@@ -114,14 +114,14 @@ impl PartialEq for Device {
 impl Eq for Device {}
 
 /// A question to the driver that is about a GPU by number.
-struct Ask(&'static Driver, usize);
+pub(crate) struct Ask(pub(crate) &'static Driver, pub(crate) usize);
 
 impl Ask {
-    fn driver(&self) -> &'static Driver {
+    pub(crate) fn driver(&self) -> &'static Driver {
         self.0
     }
 
-    fn ordinal(&self) -> usize {
+    pub(crate) fn ordinal(&self) -> usize {
         self.1
     }
 }

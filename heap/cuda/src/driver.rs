@@ -66,6 +66,8 @@ pub enum Feature {
     Preload,
     /// Asking a kernel for its parameters.
     ParameterInfo,
+    /// Asking a library of kernels for a variable.
+    Libraries,
     /// Kernels whose blocks all run at once.
     CooperativeLaunch,
     /// Descriptors of GPU memory for other devices.

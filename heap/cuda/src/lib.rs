@@ -40,6 +40,7 @@ mod pinned;
 pub mod pointer;
 mod poll;
 mod probe;
+pub mod raw_global;
 mod segment;
 mod stream;
 mod table;

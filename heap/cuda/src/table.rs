@@ -155,6 +155,7 @@ table! {
         cuDevicePrimaryCtxRetain(*mut Raw, RawDevice);
         cuDevicePrimaryCtxRelease_v2(RawDevice);
         cuCtxGetCurrent(*mut Raw);
+        cuCtxGetDevice(*mut RawDevice);
         cuCtxSetCurrent(Raw);
         cuCtxSynchronize();
         cuCtxEnablePeerAccess(Raw, c_uint);
@@ -211,6 +212,7 @@ table! {
         StreamMemops: cuStreamWaitValue32_v2(Raw, RawPtr, u32, c_uint);
         StreamMemops: cuStreamWaitValue64_v2(Raw, RawPtr, u64, c_uint);
         StreamContext: cuStreamGetCtx(Raw, *mut Raw);
+        Libraries: cuLibraryGetGlobal(*mut RawPtr, *mut usize, Raw, *const c_char);
         StreamPriority: cuCtxGetStreamPriorityRange(*mut c_int, *mut c_int);
         CaptureMode: cuThreadExchangeStreamCaptureMode(*mut c_int);
         Graphs: cuStreamBeginCapture_v2(Raw, c_int);

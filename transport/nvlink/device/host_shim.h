@@ -72,7 +72,7 @@ __attribute__((weak)) void softcuda_thread(unsigned bx, unsigned by, unsigned bz
 // the others, which run on the same thread of the host; and a meeting of the lanes of `mask`, which returns
 // when all of them that have not ended have come with the same `kind`.
 __attribute__((weak)) void (*softcuda_syncthreads)(void) = nullptr;
-__attribute__((weak)) void (*softcuda_pause)(void) = nullptr;
+__attribute__((weak)) void (*softcuda_pause)(unsigned nanoseconds) = nullptr;
 __attribute__((weak)) const softcuda_exchange* (*softcuda_warp)(unsigned mask, unsigned kind,
                                                                 unsigned long long value) = nullptr;
 }
@@ -117,11 +117,13 @@ inline int __all_sync(unsigned mask, int yes) {
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 
-// Whoever sleeps waits for another thread. Without a driver: give way, and after a while leave the CPU
-// alone.
-inline void __nanosleep(unsigned) {
+// Whoever sleeps waits for another thread; a sleep of no time says that a wait is over. Without a driver: give way, and after a
+// while leave the CPU alone.
+inline void __nanosleep(unsigned nanoseconds) {
     if (softcuda_pause) {
-        softcuda_pause();
+        softcuda_pause(nanoseconds);
+    } else if (nanoseconds == 0) {
+        softcuda_naps = 0;
     } else if (++softcuda_naps < 256) {
         sched_yield();
     } else {

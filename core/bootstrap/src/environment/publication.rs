@@ -55,7 +55,12 @@ pub(super) fn join(
         let is_local = lookup(HUB_ADDRESS).is_none() && manager.is_on_one_host();
         let listener = listen(lookup, is_local)?;
         let key = JobKey::random()?;
-        published = Some(publication(lookup, &key, listener.address())?);
+        published = Some(publication(
+            lookup,
+            &key,
+            listener.address(),
+            MAX_VALUE_BYTES,
+        )?);
         hub = Some(listener.serve_and_report(size, key)?);
     }
     let (key, addresses) = parse(&manager.exchange(published.as_deref())?)?;
@@ -67,7 +72,7 @@ pub(super) fn join(
 }
 
 /// Listens on all interfaces, or for this host's processes alone, at the port that `OXSHMEM_HUB_ADDRESS` names, if any.
-fn listen(lookup: Lookup<'_>, is_local: bool) -> Result<HubListener> {
+pub(crate) fn listen(lookup: Lookup<'_>, is_local: bool) -> Result<HubListener> {
     const HINT: &str = "set OXSHMEM_HUB_ADDRESS to a name of this host and a free port, as \
                         node7:29400, or without a port to take any";
     let port = lookup(HUB_ADDRESS)
@@ -91,13 +96,18 @@ fn port_of(text: &str) -> Option<u16> {
     port.parse().ok().filter(|_| whole && !host.is_empty())
 }
 
-/// Rank 0's publication: the job's key and the addresses at which to try.
-fn publication(lookup: Lookup<'_>, key: &JobKey, listens: SocketAddr) -> Result<String> {
+/// A publication of at most `most` bytes: the job's key and the addresses at which to try.
+pub(crate) fn publication(
+    lookup: Lookup<'_>,
+    key: &JobKey,
+    listens: SocketAddr,
+    most: usize,
+) -> Result<String> {
     let port = listens.port();
     let start = format!("{FORM}/{}/", key.to_hex());
     if let Some(given) = lookup(HUB_ADDRESS) {
         let text = given.trim();
-        let fits = start.len() + text.len() + 8 <= MAX_VALUE_BYTES;
+        let fits = start.len() + text.len() + 8 <= most;
         let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
         if text.is_empty() || !fits || !text.chars().all(plain) || text.ends_with(':') {
             return Err(Error::Variable {
@@ -121,7 +131,7 @@ fn publication(lookup: Lookup<'_>, key: &JobKey, listens: SocketAddr) -> Result<
     }
     for ip in addresses::of_this_host() {
         let next = format!("{},", SocketAddr::new(ip, port));
-        if value.len() + next.len() <= MAX_VALUE_BYTES {
+        if value.len() + next.len() <= most {
             value.push_str(&next);
         }
     }
@@ -129,9 +139,13 @@ fn publication(lookup: Lookup<'_>, key: &JobKey, listens: SocketAddr) -> Result<
 }
 
 /// The key and the addresses in a publication. Its errors never show the key.
-pub(super) fn parse(value: &str) -> Result<(JobKey, String)> {
-    let malformed = || Error::Protocol {
-        what: "what rank 0 has published through the process manager is not a rendezvous".into(),
+pub(crate) fn parse(value: &str) -> Result<(JobKey, String)> {
+    let malformed = || {
+        Error::Protocol {
+        what: "what was published is no rendezvous of oxshmem: rank 0 publishes it through the process manager, or the program passes on a \
+               unique id, which may not be changed on its way"
+            .into(),
+    }
     };
     let mut parts = value.trim().splitn(3, '/');
     let (form, key, addresses) = (parts.next(), parts.next(), parts.next());
@@ -154,7 +168,7 @@ mod tests {
     fn published(address: Option<&str>) -> Result<String> {
         let key = JobKey::from_hex(&"ab".repeat(32)).unwrap();
         let all = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 77);
-        publication(&|_| address.map(str::to_owned), &key, all)
+        publication(&|_| address.map(str::to_owned), &key, all, MAX_VALUE_BYTES)
     }
 
     #[test]
@@ -163,7 +177,8 @@ mod tests {
         let listener = listen(&none, true).unwrap();
         let address = listener.address();
         assert!(address.ip().is_loopback(), "{address}");
-        let value = publication(&none, &JobKey::random().unwrap(), address).unwrap();
+        let value =
+            publication(&none, &JobKey::random().unwrap(), address, MAX_VALUE_BYTES).unwrap();
         assert_eq!(parse(&value).unwrap().1, address.to_string());
         let listener = listen(&none, false).unwrap();
         assert!(listener.address().ip().is_unspecified());

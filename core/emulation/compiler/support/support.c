@@ -18,7 +18,7 @@ struct table {
     const void *(*warp)(unsigned mask, unsigned kind, unsigned long long value);
     void (*grid_barrier)(void);
     void (*poll)(const volatile void *word);
-    void (*pause)(void);
+    void (*pause)(unsigned nanoseconds);
     void (*trap)(unsigned code);
     // Since version 2.
     void (*access)(const volatile void *at, size_t size, unsigned kind, void *place);
@@ -51,7 +51,7 @@ HIDDEN unsigned softcuda_active(void) {
 }
 HIDDEN void softcuda_grid_barrier(void) { softcuda_calls->grid_barrier(); }
 HIDDEN void softcuda_poll(const volatile void *word) { softcuda_calls->poll(word); }
-HIDDEN void softcuda_pause(void) { softcuda_calls->pause(); }
+HIDDEN void softcuda_pause(unsigned nanoseconds) { softcuda_calls->pause(nanoseconds); }
 HIDDEN __attribute__((noreturn)) void softcuda_trap(unsigned code) {
     softcuda_calls->trap(code);
     // Code that runs in no kernel, an initialiser, has nobody to tell.

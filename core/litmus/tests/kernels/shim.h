@@ -59,7 +59,9 @@ static WEAK_UNSEEN inline unsigned long long __shfl_sync(unsigned lanes, unsigne
 static WEAK_UNSEEN inline int __all_sync(unsigned lanes, int holds) { return (int)weak_hooks.exchange(lanes, holds != 0, -1); }
 static WEAK_UNSEEN inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 static WEAK_UNSEEN inline int __ffs(int bits) { return __builtin_ffs(bits); }
-static WEAK_UNSEEN inline void __nanosleep(unsigned) { weak_hooks.sleep(); }
+static WEAK_UNSEEN inline void __nanosleep(unsigned nanoseconds) {
+    if (nanoseconds) weak_hooks.sleep();
+}
 
 template <class T>
 struct WeakOut {

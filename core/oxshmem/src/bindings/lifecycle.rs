@@ -1,9 +1,12 @@
 //! The life of a world as a binding drives it: how it is joined, what it can do, and how it ends and goes on.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::builder::Builder;
+use crate::config::{self, Config};
 use crate::error::Result;
+use crate::setup::membership::host_id_or;
 use crate::world::World;
 
 /// Makes memory of the program's symmetric: its `len` bytes from `base` on, whole pages, where it has mapped all of
@@ -23,6 +26,32 @@ pub unsafe fn program_memory(
 ) -> Builder {
     // SAFETY: the caller makes the same promise.
     unsafe { builder.program_memory(file, base, len) }
+}
+
+/// Gives a variable of oxshmem's a value where the environment has none.
+pub fn default_variable(builder: Builder, name: &'static str, value: String) -> Builder {
+    builder.default_variable(name, value)
+}
+
+/// The name of this process's host, which PEs of one host have in common: as `OXSHMEM_HOST_ID` says, or the kernel's.
+#[must_use]
+pub fn host_id() -> String {
+    host_id_or(config::environment("OXSHMEM_HOST_ID"))
+}
+
+/// The limit of joining and of the bootstrap's collective calls, as `OXSHMEM_BOOTSTRAP_TIMEOUT` says.
+///
+/// # Errors
+///
+/// [`Error::Config`](crate::Error) where a variable makes no sense.
+pub fn bootstrap_deadline() -> Result<Duration> {
+    Ok(Config::from_environment(&[])?.0.bootstrap_timeout)
+}
+
+/// The variables that describe this process's job and its bootstrap, as [`Builder::join`] reads them.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    config::environment(name)
 }
 
 /// Leaves the places of calls out of errors and reports, in the whole process from [`join`](Builder::join) on: a

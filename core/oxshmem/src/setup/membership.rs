@@ -55,10 +55,7 @@ impl Membership {
 
     /// The job as transports see it.
     pub(super) fn job(&self, config: &Config) -> Job {
-        let host = match &config.host_id {
-            Some(id) => id.clone(),
-            None => oxshmem_topo::boot_id().unwrap_or_else(|_| oxshmem_topo::hostname()),
-        };
+        let host = host_id_or(config.host_id.clone());
         Job {
             me: Pe(self.bootstrap.rank()),
             size: self.bootstrap.size(),
@@ -90,6 +87,11 @@ impl Membership {
         }
         None
     }
+}
+
+/// A host's name: the given one, or the kernel's.
+pub(crate) fn host_id_or(given: Option<String>) -> String {
+    given.unwrap_or_else(|| oxshmem_topo::boot_id().unwrap_or_else(|_| oxshmem_topo::hostname()))
 }
 
 /// This PE's number on its host, as the launcher tells it.

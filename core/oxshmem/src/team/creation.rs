@@ -125,6 +125,70 @@ impl<'w> Team<'w> {
         Ok(team)
     }
 
+    /// Splits this team into teams of members with one colour each, and gives this PE's: its members in this team's order. `colors` has
+    /// a colour for each member. Collective over this team, with the same list.
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let team = world.team().split_colors(&[7, 5, 7, 7])?;
+    ///         let of_five = world.my_pe() == 1;
+    ///         assert_eq!(team.world_pes().collect::<Vec<_>>(), if of_five { vec![1] } else { vec![0, 2, 3] });
+    ///         team.destroy()
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`split_strided`](Self::split_strided); and where the list has another length.
+    #[doc(alias = "MPI_Comm_split")]
+    #[track_caller]
+    pub fn split_colors(&self, colors: &[usize]) -> Result<Team<'w>> {
+        placed(|| self.split_colors_inner(colors))
+    }
+
+    fn split_colors_inner(&self, colors: &[usize]) -> Result<Team<'w>> {
+        const CALL: &str = "split_colors";
+        let parent = &self.state().members;
+        let signature = CallSignature::of(CALL).and(colors.len() as u64);
+        let signature = colors
+            .iter()
+            .fold(signature, |signature, color| signature.and(*color as u64));
+        let info = CallInfo {
+            name: CALL,
+            signature,
+            words: &|| format!("split_colors of {} members ({signature:?})", colors.len()),
+        };
+        let members = || {
+            if colors.len() != parent.len() {
+                return Err(format!(
+                    "{} colours for {} members; give one for each",
+                    colors.len(),
+                    parent.len()
+                ));
+            }
+            let mine = colors[parent.me()];
+            let same = colors
+                .iter()
+                .enumerate()
+                .filter(|(_, color)| **color == mine);
+            let same: Vec<usize> = same.map(|(member, _)| member).collect();
+            parent.listed(&same)
+        };
+        match self.split(info, members().map(|team| [team]))? {
+            [Some(team)] => Ok(team),
+            // Each member has its own colour.
+            [None] => Err(Error::Argument {
+                call: CALL,
+                what: "this PE has no colour".into(),
+            }),
+        }
+    }
+
     /// Lays this team's PEs out in rows of `xrange`, the last of which may be shorter, and gives the teams
     /// of this PE's row and of its column. PE `p` is in row `p / xrange` and column `p % xrange`; these are
     /// its numbers in the column and in the row. Collective over this team, with the same argument.

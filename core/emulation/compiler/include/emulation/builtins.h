@@ -6,7 +6,7 @@ __device__ __attribute__((const)) const unsigned* softcuda_position();
 __device__ unsigned softcuda_block_barrier(unsigned number);
 __device__ unsigned softcuda_dynamic_size();
 __device__ void softcuda_grid_barrier();
-__device__ void softcuda_pause();
+__device__ void softcuda_pause(unsigned nanoseconds);
 __device__ __attribute__((noreturn)) void softcuda_trap(unsigned code);
 }
 
@@ -62,7 +62,7 @@ OXSHMEM_FENCE(__threadfence, OXSHMEM_WHOLE_DEVICE)
 OXSHMEM_FENCE(__threadfence_system, OXSHMEM_SYSTEM)
 #undef OXSHMEM_FENCE
 
-static __device__ __forceinline__ void __nanosleep(unsigned) { softcuda_pause(); }
+static __device__ __forceinline__ void __nanosleep(unsigned nanoseconds) { softcuda_pause(nanoseconds); }
 static __device__ __forceinline__ long long clock64() { return __builtin_readcyclecounter(); }
 static __device__ __forceinline__ long clock() { return __builtin_readcyclecounter(); }
 static __device__ __forceinline__ void __trap() { softcuda_trap(719); }

@@ -6,7 +6,7 @@
 //!   reads the arguments through the pointers, and writes none;
 //! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
 //!   which sets the calling thread's position in the grid;
-//! * optional: `void (*softcuda_syncthreads)(void)`, `void (*softcuda_pause)(void)` and `softcuda_warp`, which the
+//! * optional: `void (*softcuda_syncthreads)(void)`, `void (*softcuda_pause)(unsigned nanoseconds)` and `softcuda_warp`, which the
 //!   driver fills in: the block's barrier, the call with which a thread that waits gives way, and meetings of lanes;
 //! * the modules' variables under their own names.
 

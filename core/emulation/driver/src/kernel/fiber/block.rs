@@ -31,6 +31,8 @@ pub(super) struct Fiber {
     pub(super) runnable: Cell<bool>,
     /// Whether it only looked at words when it gave way.
     pub(super) fruitless: Cell<bool>,
+    /// Whether a wait of its has ended since it last gave way.
+    pub(super) went_on: Cell<bool>,
     /// The result of the block's barrier.
     pub(super) result: Cell<u32>,
     pub(super) looks: Cell<Looks>,
@@ -154,6 +156,7 @@ impl Block {
             yielder: Cell::new(std::ptr::null()),
             runnable: Cell::new(true),
             fruitless: Cell::new(false),
+            went_on: Cell::new(false),
             result: Cell::new(0),
             looks: Cell::default(),
             stack: Cell::default(),

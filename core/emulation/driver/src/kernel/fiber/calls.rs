@@ -47,7 +47,7 @@ impl Fiber {
     /// Gives way. `runnable`: no other fiber need arrive for it to go on.
     fn give_way(&self, runnable: bool, fruitless: bool) {
         self.runnable.set(runnable);
-        self.fruitless.set(fruitless);
+        self.fruitless.set(fruitless && !self.went_on.take());
         // SAFETY: set when the coroutine began, and valid while it runs.
         unsafe { (*self.yielder.get()).suspend(()) };
     }
@@ -82,7 +82,7 @@ pub(crate) struct Calls {
     warp: unsafe extern "C" fn(u32, u32, u64) -> *const Exchange,
     grid_barrier: unsafe extern "C" fn(),
     poll: unsafe extern "C" fn(usize),
-    pause: unsafe extern "C" fn(),
+    pause: unsafe extern "C" fn(u32),
     trap: unsafe extern "C" fn(u32),
     access: unsafe extern "C" fn(usize, usize, u32, usize),
     atomic: unsafe extern "C" fn(usize, usize, u32, u32, usize),
@@ -247,9 +247,12 @@ unsafe extern "C" fn poll(word: usize) {
     }
 }
 
-/// A sleep: gives way.
-pub(crate) unsafe extern "C" fn pause() {
-    if let Some(fiber) = current() {
+/// A sleep: gives way. One of no time says that the wait is over in which the fiber has slept.
+pub(crate) unsafe extern "C" fn pause(nanoseconds: u32) {
+    let Some(fiber) = current() else { return };
+    if nanoseconds == 0 {
+        fiber.went_on.set(true);
+    } else {
         // Looks between two sleeps are few.
         fiber.looks.set(Looks::default());
         fiber.give_way(true, true);

@@ -4,19 +4,26 @@
 //! wait for the use and hold the loader's lock, which the use may need.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// `struct oxshmem_image` of `core/device/header/image.cuh`.
+use oxshmem_cuda::DevicePtr;
+
+use oxshmem_device_library::STATE;
+
+use crate::device::{DeviceLibrary, check_version};
+use crate::error::{Error, Result};
+
+/// `struct oxshmem_image` of `core/device/header/image.cuh`: an image whose kernels call oxshmem.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Image {
     /// The version of its header, and the bytes of its state.
-    pub(crate) abi: u32,
+    abi: u32,
     /// Makes a device the thread's own, and gives the address of the image's state there.
-    pub(crate) locate: Option<unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int>,
+    locate: Option<unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int>,
     /// The words for an error of that.
-    pub(crate) error: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
+    error: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
 }
 
 /// An image of this process.
@@ -25,6 +32,8 @@ struct Known {
     image: NonNull<Image>,
     /// The calls that use it now. It stays until there are none.
     uses: usize,
+    /// Whether it was given its state since it came.
+    is_ready: bool,
 }
 
 // SAFETY: an image is read alone, by any thread, while it is registered.
@@ -39,20 +48,22 @@ fn images() -> MutexGuard<'static, Vec<Known>> {
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Announces an image.
+/// Announces an image: `oxshmem_register_image` of a binding.
 ///
 /// # Safety
 ///
-/// It is null, or the structure stays as it is, and its functions callable, until [`oxshmem_unregister_image`] returns for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oxshmem_register_image(image: *const Image) {
+/// It is null, or the structure stays as it is, and its functions callable, until [`unregister_image`] returns for it.
+pub unsafe fn register_image(image: *const Image) {
     let image = NonNull::new(image.cast_mut());
-    images().extend(image.map(|image| Known { image, uses: 0 }));
+    images().extend(image.map(|image| Known {
+        image,
+        uses: 0,
+        is_ready: false,
+    }));
 }
 
-/// Withdraws an image, whose library is unloaded. Waits for calls that use it.
-#[unsafe(no_mangle)]
-pub extern "C" fn oxshmem_unregister_image(image: *const Image) {
+/// Withdraws an image, whose library is unloaded: `oxshmem_unregister_image` of a binding. Waits for calls that use it.
+pub fn unregister_image(image: *const Image) {
     let is_it = |known: &Known| known.image.as_ptr().cast_const() == image;
     let mut known = images();
     while known.iter().any(|known| is_it(known) && known.uses > 0) {
@@ -61,18 +72,45 @@ pub extern "C" fn oxshmem_unregister_image(image: *const Image) {
     known.retain(|known| !is_it(known));
 }
 
-/// Whether there is none.
-pub(crate) fn is_empty() -> bool {
-    images().is_empty()
+/// Whether images have announced themselves.
+#[must_use]
+pub fn has_images() -> bool {
+    !images().is_empty()
 }
 
-/// Those of now.
-pub(crate) fn all() -> Vec<NonNull<Image>> {
-    images().iter().map(|known| known.image).collect()
+/// Gives the state of every image its contents, or of those alone that came since the last call.
+///
+/// # Errors
+///
+/// [`Error::Gpu`] where an image was compiled with the header of another version, or its variable is not found.
+///
+/// # Safety
+///
+/// None of the images' kernels runs.
+pub unsafe fn prepare_images(
+    library: &DeviceLibrary<'_>,
+    call: &'static str,
+    gpu: usize,
+    are_new_alone: bool,
+) -> Result<()> {
+    // The list is not locked meanwhile: the runtime may load an image, which announces itself.
+    let wanted = |known: &&Known| !(are_new_alone && known.is_ready);
+    let known: Vec<_> = images()
+        .iter()
+        .filter(wanted)
+        .map(|known| known.image)
+        .collect();
+    let mut used = known.into_iter().filter_map(ImageUse::begin);
+    used.try_for_each(|used| {
+        // SAFETY: the caller makes the same promise.
+        unsafe { used.prepare(library, call, gpu) }?;
+        used.note_ready();
+        Ok(())
+    })
 }
 
 /// The use of an image, which keeps it registered.
-pub(crate) struct ImageUse {
+struct ImageUse {
     image: NonNull<Image>,
     /// Outlives the rest: its end may unload the image.
     _library: Option<Library>,
@@ -80,7 +118,7 @@ pub(crate) struct ImageUse {
 
 impl ImageUse {
     /// None if the image is not registered any more.
-    pub(crate) fn begin(image: NonNull<Image>) -> Option<ImageUse> {
+    fn begin(image: NonNull<Image>) -> Option<ImageUse> {
         // Without the list's lock: a library that is being unloaded withdraws its image.
         let library = Library::of(image.as_ptr().addr());
         images().iter_mut().find(|known| known.image == image)?.uses += 1;
@@ -90,9 +128,58 @@ impl ImageUse {
         })
     }
 
-    pub(crate) fn image(&self) -> &Image {
+    fn image(&self) -> &Image {
         // SAFETY: the image is registered, and unregister waits for this use, so it is mapped and stays as it is.
         unsafe { self.image.as_ref() }
+    }
+
+    fn note_ready(&self) {
+        let mut images = images();
+        let own = images.iter_mut().find(|known| known.image == self.image);
+        if let Some(own) = own {
+            own.is_ready = true;
+        }
+    }
+
+    /// # Safety
+    ///
+    /// None of the image's kernels runs.
+    unsafe fn prepare(
+        &self,
+        library: &DeviceLibrary<'_>,
+        call: &'static str,
+        gpu: usize,
+    ) -> Result<()> {
+        let image = self.image();
+        let failed = |why| Error::Gpu { call, why };
+        check_version(call, image.abi)?;
+        let Some(locate) = image.locate else {
+            return Err(failed(
+                "an image without a function that locates its state".into(),
+            ));
+        };
+        let mut state = null_mut();
+        let number = c_int::try_from(gpu).unwrap_or(-1);
+        // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped; the place is this function's.
+        let code = unsafe { locate(number, &raw mut state) };
+        if code != 0 {
+            let words = image.error.map_or(std::ptr::null(), |error| {
+                // SAFETY: the image is registered, and unregister waits for this use, so its code is mapped.
+                unsafe { error(code) }
+            });
+            let words = match words.is_null() {
+                true => "an unknown error".into(),
+                // SAFETY: the words are a string that ends, and stay as long as the image's runtime, which the use keeps.
+                false => unsafe { CStr::from_ptr(words) }.to_string_lossy(),
+            };
+            return Err(failed(format!(
+                "the variable {STATE:?} of an image is not found on GPU {gpu}: {words}"
+            )));
+        }
+        let state = DevicePtr::from_raw(state.addr() as u64);
+        // SAFETY: the image, which is registered, has found its variable by this address, and its first word is `abi`; the caller promises
+        // the rest.
+        unsafe { library.prepare_state(call, state) }
     }
 }
 

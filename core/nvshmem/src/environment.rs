@@ -1,0 +1,130 @@
+//! NVSHMEM's environment variables: those with a meaning here, and those without.
+
+use oxshmem::{Builder, bindings};
+
+use crate::failure::print;
+
+/// Variables that oxshmem or this library reads by their own names.
+const READ: [&str; 5] = [
+    "NVSHMEM_SYMMETRIC_SIZE",
+    "NVSHMEM_MAX_TEAMS",
+    "NVSHMEM_BOOTSTRAP",
+    "NVSHMEM_INFO",
+    "NVSHMEM_VERSION",
+];
+
+/// Variables of build systems, which no library reads.
+const OF_BUILDS: [&str; 3] = ["NVSHMEM_HOME", "NVSHMEM_PREFIX", "NVSHMEM_DIR"];
+
+/// Variables that have the meaning of one of oxshmem's.
+const MAPPED: [(&str, &str); 2] = [
+    ("NVSHMEM_HCA_LIST", "OXSHMEM_NIC"),
+    ("NVSHMEM_HCA_PE_MAPPING", "OXSHMEM_NIC_MAP"),
+];
+
+/// Variables that make a rule of `OXSHMEM_ROUTE`.
+const ROUTES: [&str; 2] = ["NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_DISABLE_P2P"];
+
+/// The variable of messages.
+const DEBUG: &str = "NVSHMEM_DEBUG";
+
+fn value(name: &str) -> Option<String> {
+    bindings::variable(name).filter(|value| !value.is_empty())
+}
+
+/// Whether a variable of NVSHMEM's says yes.
+fn says_yes(name: &str) -> bool {
+    let value = value(name).map(|value| value.to_lowercase());
+    value.is_some_and(|value| !["0", "n", "no", "f", "false", "off"].contains(&value.as_str()))
+}
+
+/// Teams for which kernels get memory at the start, where the program's user says it.
+pub(crate) fn teams() -> Option<usize> {
+    value("NVSHMEM_MAX_TEAMS")?.trim().parse().ok()
+}
+
+/// The way to the job, where nvshmem_init is to choose.
+pub(crate) fn bootstrap() -> Option<String> {
+    value("NVSHMEM_BOOTSTRAP").map(|way| way.to_uppercase())
+}
+
+/// The rule for other hosts that a transport's name means; none for what has none.
+fn rule_of(transport: &str) -> Option<&'static str> {
+    match transport.to_lowercase().as_str() {
+        "ibrc" | "ibdevx" | "ibgda" | "ucx" => Some("remote=verbs"),
+        "libfabric" => Some("remote=ofi"),
+        _ => None,
+    }
+}
+
+/// Gives oxshmem's variables the values that NVSHMEM's have, where they have none of their own.
+pub(crate) fn apply(mut builder: Builder) -> Builder {
+    let mut set = |name, value| {
+        let builder_now = std::mem::replace(&mut builder, oxshmem::World::builder());
+        builder = bindings::default_variable(builder_now, name, value);
+    };
+    set("OXSHMEM_MEMORY_MODEL", "relaxed".into());
+    for (theirs, ours) in MAPPED {
+        if let Some(value) = value(theirs) {
+            set(ours, value);
+        }
+    }
+    if let Some(teams) = teams() {
+        set("OXSHMEM_TEAMS", teams.to_string());
+    }
+    let remote = value("NVSHMEM_REMOTE_TRANSPORT").and_then(|name| rule_of(&name));
+    let local = says_yes("NVSHMEM_DISABLE_P2P").then_some("local=^nvlink");
+    let rules: Vec<&str> = remote.into_iter().chain(local).collect();
+    if !rules.is_empty() {
+        set("OXSHMEM_ROUTE", rules.join(","));
+    }
+    if let Some(level) = value(DEBUG).map(|level| level.to_lowercase())
+        && ["warn", "info", "trace"].contains(&level.as_str())
+    {
+        set("OXSHMEM_LOG", level);
+    }
+    builder
+}
+
+/// Whether a variable of NVSHMEM's has no meaning here.
+fn is_without_effect(name: &str) -> bool {
+    let known = READ.iter().chain(&OF_BUILDS).chain(&ROUTES);
+    name.starts_with("NVSHMEM_")
+        && name != DEBUG
+        && !known.into_iter().any(|known| *known == name)
+        && !MAPPED.iter().any(|(known, _)| *known == name)
+}
+
+/// Tells what the first PE is asked to tell at the start, and which variables have no effect.
+pub(crate) fn tell() {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut without: Vec<String> = names.filter(|name| is_without_effect(name)).collect();
+    without.sort();
+    if !without.is_empty() {
+        print(&format!(
+            "without effect here: {}; docs/nvshmem.md says which of NVSHMEM's variables have one",
+            without.join(", ")
+        ));
+    }
+    if value("NVSHMEM_VERSION").is_some() {
+        print(concat!(
+            "oxshmem ",
+            env!("CARGO_PKG_VERSION"),
+            ", NVSHMEM API 1.3"
+        ));
+    }
+    if value("NVSHMEM_INFO").is_some() {
+        print("variables of NVSHMEM's with an effect here:");
+        let mapped = MAPPED.iter().map(|(name, _)| *name);
+        for name in READ
+            .iter()
+            .chain(&ROUTES)
+            .chain([&DEBUG])
+            .copied()
+            .chain(mapped)
+        {
+            let value = value(name).unwrap_or_else(|| "not set".into());
+            print(&format!("  {name}: {value}"));
+        }
+    }
+}
