@@ -5,28 +5,15 @@
 // block's threads did before comes before it, and what they do afterwards comes after it (G2).
 //
 // Parameters and results are integers and floating-point numbers of the widths that Triton has, addresses too: then a caller's
-// types are those of the function, and a call is linked as it is. core/nvshmem/python/oxshmem_triton/functions.py lists them.
+// types are those of the function, and a call is linked as it is. core/nvshmem/python/oxshmem_triton/symbols.py lists them.
 #pragma once
 
-#include "oxshmem.cuh"
+#include "device/oxshmem_calls.cuh"
 
 #define OXSHMEM_BLOCK extern "C" __device__ __attribute__((always_inline))
 
 namespace oxshmem {
 namespace blocks {
-
-// NVSHMEM's numbers of comparisons and of operations on signals.
-OXSHMEM_DEVICE Compare compare(int number) {
-    switch (number) {
-        case 0: return CMP_EQ;
-        case 1: return CMP_NE;
-        case 2: return CMP_GT;
-        case 3: return CMP_LE;
-        case 4: return CMP_LT;
-        default: return CMP_GE;
-    }
-}
-OXSHMEM_DEVICE SignalOperation signal_operation(int number) { return number == 10 ? SIGNAL_ADD : SIGNAL_SET; }
 
 OXSHMEM_DEVICE bool is_first() { return thread_in_block() == 0; }
 
@@ -52,7 +39,7 @@ OXSHMEM_DEVICE int do_once(Function function) {
     return 0;
 }
 
-// Operations on words, in the order of functions.py.
+// Operations on words, in the order of symbols.py.
 enum Atomic : int { FETCH, SET, SWAP, COMPARE_SWAP, FETCH_ADD, FETCH_AND, FETCH_OR, FETCH_XOR, ADD, AND, OR, XOR };
 
 template <class T>
@@ -97,7 +84,7 @@ OXSHMEM_COPY(getmem_nbi)
     OXSHMEM_BLOCK int oxshmem_block_##name(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, oxshmem::u64 signal,     \
                                            oxshmem::u64 value, int operation, int pe) {                                        \
         oxshmem::name(oxshmem::block(), (char*)dest, (const char*)source, bytes, (oxshmem::u64*)signal, value,                 \
-                      oxshmem::blocks::signal_operation(operation), pe);                                                       \
+                      nvshmem_ox::operation(operation), pe);                                                       \
         return 0;                                                                                                              \
     }
 OXSHMEM_PUT_SIGNAL(put_signal)
@@ -129,14 +116,14 @@ OXSHMEM_WIDTH(64, oxshmem::u64, oxshmem::u64)
 // Signals, and atomics by the width of words.
 OXSHMEM_BLOCK int oxshmem_block_signal_op(oxshmem::u64 signal, oxshmem::u64 value, int operation, int pe) {
     return oxshmem::blocks::do_once(
-        [=] { oxshmem::signal((oxshmem::u64*)signal, value, oxshmem::blocks::signal_operation(operation), pe); });
+        [=] { oxshmem::signal((oxshmem::u64*)signal, value, nvshmem_ox::operation(operation), pe); });
 }
 OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_signal_fetch(oxshmem::u64 signal) {
     return oxshmem::blocks::once([=] { return oxshmem::signal_fetch((oxshmem::u64*)signal); });
 }
 OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_signal_wait_until(oxshmem::u64 signal, int compare, oxshmem::u64 value) {
     return oxshmem::blocks::once(
-        [=] { return oxshmem::signal_wait_until((oxshmem::u64*)signal, oxshmem::blocks::compare(compare), value); });
+        [=] { return oxshmem::signal_wait_until((oxshmem::u64*)signal, nvshmem_ox::compare(compare), value); });
 }
 #define OXSHMEM_ATOMIC(bits, Word)                                                                                             \
     OXSHMEM_BLOCK Word oxshmem_block_atomic##bits(int operation, oxshmem::u64 word, Word value, Word old, int pe) {            \
@@ -149,20 +136,20 @@ OXSHMEM_ATOMIC(64, oxshmem::u64)
 #define OXSHMEM_WAIT(type, Word)                                                                                               \
     OXSHMEM_BLOCK int oxshmem_block_##type##_wait_until(oxshmem::u64 word, int compare, Word value) {                          \
         return oxshmem::blocks::do_once(                                                                                       \
-            [=] { oxshmem::wait_until((Word*)word, oxshmem::blocks::compare(compare), value); });                              \
+            [=] { oxshmem::wait_until((Word*)word, nvshmem_ox::compare(compare), value); });                              \
     }                                                                                                                          \
     OXSHMEM_BLOCK int oxshmem_block_##type##_test(oxshmem::u64 word, int compare, Word value) {                                \
         return (int)oxshmem::blocks::once(                                                                                     \
-            [=] { return oxshmem::test((Word*)word, oxshmem::blocks::compare(compare), value); });                             \
+            [=] { return oxshmem::test((Word*)word, nvshmem_ox::compare(compare), value); });                             \
     }                                                                                                                          \
     OXSHMEM_BLOCK int oxshmem_block_##type##_wait_until_all(oxshmem::u64 words, oxshmem::u64 n, int compare, Word value) {     \
         return oxshmem::blocks::do_once(                                                                                       \
-            [=] { oxshmem::wait_until_all((Word*)words, n, nullptr, oxshmem::blocks::compare(compare), value); });             \
+            [=] { oxshmem::wait_until_all((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });             \
     }                                                                                                                          \
     OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_##type##_wait_until_any(oxshmem::u64 words, oxshmem::u64 n, int compare,          \
                                                                      Word value) {                                             \
         return oxshmem::blocks::once(                                                                                          \
-            [=] { return oxshmem::wait_until_any((Word*)words, n, nullptr, oxshmem::blocks::compare(compare), value); });      \
+            [=] { return oxshmem::wait_until_any((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });      \
     }
 OXSHMEM_WAIT(int32, int)
 OXSHMEM_WAIT(uint32, oxshmem::u32)
