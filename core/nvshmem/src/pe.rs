@@ -51,6 +51,7 @@ impl Pe {
         let builder = environment::apply(builder);
         let builder = bindings::default_gpu_limit(builder, limit);
         let builder = bindings::gpu_context(builder, context.clone());
+        let builder = bindings::shared_by_gpu(builder);
         let world = bindings::without_places(builder).join()?;
         let stream = Stream::new(&context, &StreamOptions::default())?;
         let mut pe = Pe {
