@@ -51,6 +51,7 @@ impl Pe {
         let builder = environment::apply(builder);
         let builder = bindings::default_gpu_limit(builder, limit);
         let builder = bindings::gpu_context(builder, context.clone());
+        let builder = bindings::shared_by_gpu(builder);
         let world = bindings::without_places(builder).join()?;
         let stream = Stream::new(&context, &StreamOptions::default())?;
         let mut pe = Pe {
@@ -96,16 +97,17 @@ impl Pe {
 
     /// Refuses another GPU than the heap's as the current one.
     pub(crate) fn check_current(&self, call: &'static str) -> Done {
-        let Some(current) = bindings::current_context(call)? else {
+        // SAFETY: it is only compared.
+        let Some(current) = unsafe { bindings::current_context(call) }? else {
             return Ok(());
         };
-        let (current, own) = (current.device().ordinal(), self.gpu());
-        if current == own {
+        if self.world.gpu_context() == Some(&current) {
             return Ok(());
         }
+        let (current, own) = (current.device().ordinal(), self.gpu());
         Err(Failure::argument(format!(
-            "the current GPU is {current}, and this PE's heap lies on GPU {own}, which was current when the library opened it; call \
-             cudaSetDevice({own}) before"
+            "the current context is another one (GPU {current}) than that in which the library has opened this PE's heap (GPU {own}): the one \
+             that was current then; call cudaSetDevice({own}) before, or make that context current"
         )))
     }
 
@@ -252,7 +254,8 @@ impl Pe {
 
 /// The GPU to open: the current one, or the one that is named, or the first.
 fn context(call: &'static str, device: Option<usize>) -> Done<Context> {
-    match bindings::current_context(call)? {
+    // SAFETY: a program that makes a context of its own keeps it until it has finalized (docs/nvshmem.md).
+    match unsafe { bindings::current_context(call) }? {
         Some(context) => Ok(context),
         // The CUDA runtime of a program that chooses none uses the first.
         None => Ok(Context::new(&Device::new(device.unwrap_or(0))?)?),

@@ -29,8 +29,8 @@ const MULTIPLE: i32 = 3;
 /// The version of NVSHMEM's interface, and of the vendor's library whose names are here.
 const API: [i32; 2] = [1, 3];
 const VENDOR: [i32; 3] = [3, 8, 0];
-/// The name that the library says, with its final zero.
-const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+/// The name that the library says, as the header's `NVSHMEM_VENDOR_STRING`, with its final zero.
+const NAME: &[u8] = b"oxshmem, with NVSHMEM's names of 3.8.0\0";
 
 /// The way to the job.
 enum Way {

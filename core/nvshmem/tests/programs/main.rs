@@ -237,7 +237,14 @@ fn programs_begin_and_end_in_every_way() {
         return;
     };
     for (pes, variables) in jobs() {
-        for way in ["thread", "stages", "device_first", "again", "no_finalize", "attributes"] {
+        for way in [
+            "thread",
+            "stages",
+            "device_first",
+            "again",
+            "no_finalize",
+            "attributes",
+        ] {
             ends_well(pes, &program, &[way], variables);
         }
         let ended = job(pes, &program, &["global_exit"], variables);

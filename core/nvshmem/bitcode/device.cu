@@ -1,0 +1,13 @@
+// The functions of libnvshmem_device.bc: NVSHMEM's names for kernels, and those of whole blocks. ci/device-bitcode compiles it.
+#include "device/oxshmem_calls.cuh"
+
+// Each function of the headers is there by its plain name, whether something calls it or not.
+#undef NVSHMEMI_DEVICE
+#undef NVSHMEMI_BOTH
+#undef NVSHMEMI_LAZY
+#define NVSHMEMI_DEVICE extern "C" __device__
+#define NVSHMEMI_BOTH extern "C" __device__
+#define NVSHMEMI_LAZY
+#include "nvshmem.h"
+
+#include "block.cuh"
