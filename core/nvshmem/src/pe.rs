@@ -67,9 +67,7 @@ impl Pe {
     /// Opens the device library, makes the teams that are always there, and gives all images their states. Collective.
     fn open_library(&mut self, call: &'static str) -> Done {
         let library = bindings::device_library(&self.world)?;
-        let room = environment::teams()
-            .unwrap_or_else(|| teams::ROOM.min(bindings::team_room(&self.world)));
-        library.reserve_teams(room)?;
+        library.reserve_teams(teams::room(&self.world))?;
         self.teams = teams::predefined(&self.world, &library, &self.places)?;
         let gpu = self.gpu();
         // SAFETY: the library is only now being initialized: no kernel that makes its calls can have been launched.
