@@ -149,7 +149,7 @@ fn ends_well(pes: usize, program: &Path, words: &[&str], variables: Variables<'_
 /// A program, and the words that it is run with, one after the other.
 fn all_well(name: &str, words: &[&[&str]]) {
     let source = format!("{name}.cu");
-    let Some(program) = build(name, &["-O1", &source]) else {
+    let Some(program) = build(name, &[&source]) else {
         return;
     };
     for (pes, variables) in jobs() {
@@ -356,18 +356,19 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
         (5, "symmetric"),
         (6, "symmetric"),
         (7, "team 99"),
-        (8, "root"),
+        (8, "PE_root"),
         (9, "alignment"),
         (10, "nvshmem_malloc"),
         (11, "there is no PE 77"),
         (12, "nvshmem_init"),
-        (13, "mpi_comm"),
+        (13, "MPI_Init"),
         (14, "flags"),
         (15, "team"),
         (16, "77"),
         (17, "aligned"),
     ] {
-        let ended = job(2, &program, &[&case.to_string()], MAPPED);
+        let checked = [MAPPED, &[("OXSHMEM_CHECK", "1")]].concat();
+        let ended = job(2, &program, &[&case.to_string()], &checked);
         let told = both(&ended);
         assert!(!ended.status.success(), "{case}: {told}");
         assert!(ended.status.code() != Some(124), "{case} hangs: {told}");

@@ -92,6 +92,7 @@ int main() {
     signal = (uint64_t*)nvshmem_calloc(1, sizeof(uint64_t));
     CUDA(cudaMalloc(&step, sizeof(long)));
     CUDA(cudaMemset(step, 0, sizeof(long)));
+    CUDA(cudaDeviceSynchronize());
     nvshmem_barrier_all();
     cudaStream_t blocking, own;
     CUDA(cudaStreamCreate(&blocking));
@@ -114,6 +115,16 @@ int main() {
     CUDA(cudaGraphExecDestroy(run));
     CUDA(cudaGraphDestroy(graph));
     CHECK(read(step, 1)[0] == 8);
+    // The source of a put is changed behind a flush.
+    const int right = (me + 1) % pes, left = (me + pes - 1) % pes;
+    nvshmemx_long_put_nbi_on_stream(dest, source, COUNT, right, own);
+    nvshmemx_flush_on_stream(own);
+    CUDA(cudaMemsetAsync(source, 0, COUNT * sizeof(long), own));
+    nvshmemx_quiet_on_stream(own);
+    CUDA(cudaStreamSynchronize(own));
+    nvshmem_barrier_all();
+    look<<<1, COUNT>>>(dest, step, left);
+    RAN();
     launches();
     nvshmem_finalize();
     return 0;
