@@ -180,7 +180,11 @@ impl Pe {
 
     /// Waits for the library's own stream, and completes what kernels have asked of the host (M19).
     pub(crate) fn finish(&self) -> Done {
-        Ok(self.world.synchronize(&self.stream)?)
+        self.world.synchronize(&self.stream).map_err(|error| {
+            // A kernel that made a bad call has ended all waits: its words are the cause.
+            let cause = self.library().map(|library| library.check());
+            Failure::Core(cause.ok().and_then(Result::err).unwrap_or(error))
+        })
     }
 
     /// [`finish`](Self::finish), then the host's operations.
