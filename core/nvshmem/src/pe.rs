@@ -67,9 +67,7 @@ impl Pe {
     /// Opens the device library, makes the teams that are always there, and gives all images their states. Collective.
     fn open_library(&mut self, call: &'static str) -> Done {
         let library = bindings::device_library(&self.world)?;
-        let room = environment::teams()
-            .unwrap_or_else(|| teams::ROOM.min(bindings::team_room(&self.world)));
-        library.reserve_teams(room)?;
+        library.reserve_teams(teams::room(&self.world))?;
         self.teams = teams::predefined(&self.world, &library, &self.places)?;
         let gpu = self.gpu();
         // SAFETY: the library is only now being initialized: no kernel that makes its calls can have been launched.
@@ -182,7 +180,11 @@ impl Pe {
 
     /// Waits for the library's own stream, and completes what kernels have asked of the host (M19).
     pub(crate) fn finish(&self) -> Done {
-        Ok(self.world.synchronize(&self.stream)?)
+        self.world.synchronize(&self.stream).map_err(|error| {
+            // A kernel that made a bad call has ended all waits: its words are the cause.
+            let cause = self.library().map(|library| library.check());
+            Failure::Core(cause.ok().and_then(Result::err).unwrap_or(error))
+        })
     }
 
     /// [`finish`](Self::finish), then the host's operations.

@@ -17,6 +17,8 @@ use crate::types::{DeviceLibraryCallback, InitAttr, NO_DEVICE, Version};
 
 /// Bits of the flags of a start.
 mod flag {
+    /// PEs as threads are no other way here.
+    pub(super) const THREAD_PES: u32 = 1;
     pub(super) const MPI: u32 = 2;
     pub(super) const SHMEM: u32 = 4;
     pub(super) const UNIQUE_ID: u32 = 8;
@@ -118,6 +120,13 @@ fn open_way() -> Done<Way> {
 ///
 /// The attributes are null or initialized as the flags need them.
 unsafe fn way_of(flags: u32, attributes: *const InitAttr) -> Done<Way> {
+    const KNOWN: u32 = flag::THREAD_PES | flag::MPI | flag::SHMEM | flag::UNIQUE_ID;
+    if flags & !KNOWN != 0 {
+        return Err(Failure::argument(format!(
+            "argument flags: {flags:#x} has bits that name no way to start; give one of NVSHMEMX_INIT_WITH_MPI_COMM, _WITH_SHMEM and \
+             _WITH_UNIQUEID, or 0"
+        )));
+    }
     // SAFETY: the caller's promise.
     let given = unsafe { attributes.as_ref() };
     let of = |what: &str| {

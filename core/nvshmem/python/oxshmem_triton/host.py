@@ -66,8 +66,8 @@ def init_module(module, name="its kernel"):
     """Gives a CUmodule its state: `extern_libs` has this done for modules that Triton loads."""
     status = _host().nvshmemx_cumodule_init(ctypes.c_void_p(module))
     if status != 0:
-        raise RuntimeError(f"oxshmem_triton: nvshmemx_cumodule_init gave {status} for the module of {name}: "
-                           "NVSHMEM has to be initialised before the kernel is launched for the first time")
+        raise RuntimeError(f"oxshmem_triton: nvshmemx_cumodule_init gave {status} for the module of {name}. Its reason is on standard "
+                           "error. NVSHMEM has to be initialised before a kernel is launched for the first time")
 
 
 def finalize_module(module):
