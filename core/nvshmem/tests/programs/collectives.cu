@@ -30,6 +30,9 @@ struct stream_mem { using T = signed char; CALLS(, nvshmemx_, mem_on_stream, COM
 enum { COUNT = 9, MOST_PES = 8 };
 
 // Two of each one after the other, with different roots.
+#ifdef __NVCC__
+#pragma nv_exec_check_disable
+#endif
 template <class Calls>
 __host__ __device__ int all(nvshmem_team_t team, int n, typename Calls::T* dest, const typename Calls::T* source) {
     int failed = 0;
