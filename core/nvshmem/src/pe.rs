@@ -142,6 +142,10 @@ impl Pe {
         address: *const T,
         len: usize,
     ) -> Done<Sym<u8>> {
+        // Where checks are on, an address is aligned for its type (M38).
+        if !address.is_aligned() && bindings::is_checked(&self.world) {
+            return Ok(self.object(name, address, len)?.to_bytes());
+        }
         self.object(
             name,
             address.cast::<u8>(),
