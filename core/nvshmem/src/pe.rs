@@ -130,13 +130,9 @@ impl Pe {
         len: usize,
     ) -> Done<Sym<T>> {
         let address = if len == 0 { std::ptr::null() } else { address };
-        bindings::object_at(&self.world, name, address, len).map_err(|error| {
-            Failure::argument(format!(
-                "argument {name}: {address:p} and {len} elements of {} bytes from there are no symmetric memory of this PE ({error}); give an \
-                 address from nvshmem_malloc",
-                size_of::<T>()
-            ))
-        })
+        // The error begins with the argument's name.
+        bindings::object_at(&self.world, name, address, len)
+            .map_err(|error| Failure::argument(format!("argument {error}")))
     }
 
     /// The bytes of a symmetric object.
@@ -146,6 +142,10 @@ impl Pe {
         address: *const T,
         len: usize,
     ) -> Done<Sym<u8>> {
+        // Where checks are on, an address is aligned for its type (M38).
+        if !address.is_aligned() && bindings::is_checked(&self.world) {
+            return Ok(self.object(name, address, len)?.to_bytes());
+        }
         self.object(
             name,
             address.cast::<u8>(),

@@ -17,6 +17,14 @@ const fn limit(names: &'static [&'static str], told: &'static str) -> Limit {
     Limit { names, told }
 }
 
+/// Calls of the host that print the reason when they are made, and return a status or null.
+#[rustfmt::skip]
+pub const REFUSED_ON_HOST: &[Limit] = &[
+    limit(&["nvshmemx_team_init", "nvshmemx_team_get_uniqueid"], "Teams are split from others, by `nvshmem_team_split_strided` or `_2d`."),
+    limit(&["nvshmemx_buffer_register_symmetric*", "nvshmemx_buffer_unregister_symmetric"], "Memory of the program's own cannot become symmetric: allocate it by `nvshmem_malloc`."),
+    limit(&["nvshmem_half_atomic_fetch", "nvshmem_half_atomic_set", "nvshmem_half_atomic_swap", "nvshmemx_half_atomic_add", "nvshmemx_half_atomic_fetch_add"], "The host's atomics are on words of 4 and 8 bytes. Kernels have these. On the host they end the job."),
+];
+
 /// Names that have no effect, or the effect of others.
 #[rustfmt::skip]
 pub const WITHOUT_EFFECT: &[Limit] = &[
@@ -76,7 +84,11 @@ pub(crate) fn page() -> String {
             let _ = writeln!(text, "| `nvshmemx::{name}` | {why} |");
         }
     }
+    text.push_str(
+        "\nCalls of the host are refused when they are made, with the reason on stderr.\n",
+    );
     for (title, limits) in [
+        ("Refused on the host", REFUSED_ON_HOST),
         ("Without effect of their own", WITHOUT_EFFECT),
         ("With another effect", DIFFERENT),
     ] {
