@@ -208,6 +208,11 @@ fn the_remaining_calls_do_what_they_say() {
 }
 
 #[test]
+fn copies_of_the_runtime_to_symmetric_memory_are_done_when_they_return() {
+    all_well("copies", &[&[]]);
+}
+
+#[test]
 fn teams_are_what_openshmem_says() {
     all_well("teams", &[&[]]);
 }
