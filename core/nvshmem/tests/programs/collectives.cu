@@ -1,4 +1,5 @@
-// Broadcasts, fcollects and alltoalls: of each type and of bytes, by a thread, a warp, a block, on a stream and by the host, of all PEs and of a team.
+// Broadcasts, fcollects and alltoalls: of each type and of bytes, by a thread, a warp, a block, on a stream and by the host, of
+// all PEs and of a team.
 //   collectives SCOPE, where SCOPE is thread, warp, block, stream or host
 #include "check.h"
 

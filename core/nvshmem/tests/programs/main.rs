@@ -1,5 +1,7 @@
-//! Programs of users of NVSHMEM, built by `oxshmem cuda cc` against what `make install` gives them, and run without a GPU: with 2 and 4 PEs, where
-//! kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they are skipped, with the reason.
+//! Programs of users of NVSHMEM, built by `oxshmem cuda cc` against what `make install` gives them, and run without a GPU: with 2
+//! and 4 PEs, where
+//! kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they are skipped,
+//! with the reason.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod installed;

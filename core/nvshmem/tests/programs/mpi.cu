@@ -1,4 +1,5 @@
-// A start by an MPI communicator: MPI_COMM_WORLD (`world`), a communicator in another order (`reversed`), the odd and even ranks as jobs of their
+// A start by an MPI communicator: MPI_COMM_WORLD (`world`), a communicator in another order (`reversed`), the odd and even ranks
+// as jobs of their
 // own (`halves`), or a unique id that MPI broadcasts (`unique_id`).
 #include "check.h"
 #include <mpi.h>

@@ -1,4 +1,5 @@
-// Calls that are in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses by name.
+// Calls that are in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses
+// by name.
 #include "check.h"
 
 __global__ void warpgroups(long* word, int right) {

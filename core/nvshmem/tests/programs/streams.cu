@@ -14,7 +14,8 @@ __global__ void next(long* step) { ++*step; }
 static long *source, *dest, *collected, *sum, *step;
 static uint64_t* signal;
 
-// One step: each PE makes numbers, gives them to the right neighbour by a put, a barrier, a put with a signal, and to all by collectives.
+// One step: each PE makes numbers, gives them to the right neighbour by a put, a barrier, a put with a signal, and to all by
+// collectives.
 static void steps(cudaStream_t stream) {
     const int right = (me + 1) % pes, left = (me + pes - 1) % pes;
     next<<<1, 1, 0, stream>>>(step);

@@ -1,4 +1,5 @@
-// Collective calls in loops with times by events, as benchmarks have them: in kernels of each scope, on a stream, and on a stream by a graph.
+// Collective calls in loops with times by events, as benchmarks have them: in kernels of each scope, on a stream, and on a stream
+// by a graph.
 #include "check.h"
 
 enum { COUNT = 32, ROUNDS = 4 };
