@@ -1,6 +1,5 @@
 // Copies and fills of symmetric memory by the CUDA runtime are done when they return: a put of the host, and what another PE puts
-// behind a
-// barrier, come after them without a cudaDeviceSynchronize.
+// behind a barrier, come after them without a cudaDeviceSynchronize.
 #include "check.h"
 
 enum { COUNT = 64, ROUNDS = 100 };

@@ -1,6 +1,5 @@
 // Ping-pong in a kernel, as latency benchmarks have it: a put, a fence and a signal; a put with a signal; an atomic; and values
-// alone. Times mean
-// nothing here, so each trip's data is compared.
+// alone. Times mean nothing here, so each trip's data is compared.
 #include "check.h"
 
 enum { WORDS = 64, TRIPS = 6 };

@@ -1,7 +1,6 @@
 //! Programs of users of NVSHMEM, built by `oxshmem cuda cc` against what `make install` gives them, and run without a GPU: with 2
-//! and 4 PEs, where
-//! kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they are skipped,
-//! with the reason.
+//! and 4 PEs, where kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they
+//! are skipped, with the reason.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod installed;
@@ -320,7 +319,7 @@ fn programs_meet_by_mpi() {
         return;
     };
     for (pes, path) in [(2, RING), (4, MAPPED)] {
-        for way in ["world", "reversed", "halves", "unique_id"] {
+        for way in ["world", "reversed", "halves", "environment", "unique_id"] {
             let mut all = Command::new("timeout");
             all.args(["120", "mpirun", "--oversubscribe", "--allow-run-as-root"]);
             all.args(["-np", &pes.to_string()]).arg(&program).arg(way);
@@ -329,6 +328,11 @@ fn programs_meet_by_mpi() {
             run(all.env("OXSHMEM_SYMMETRIC_SIZE", "16M"));
         }
     }
+}
+
+#[test]
+fn programs_meet_by_openshmem() {
+    all_well("shmem", &[&[]]);
 }
 
 #[test]
