@@ -12,7 +12,8 @@ help:
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
-	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers and pages, oshcc, oshc++ and oshrun"
+	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers and pages, oshcc, oshc++ and oshrun,"
+	@echo "                           and NVSHMEM's names in DIR/lib/nvshmem"
 	@echo "                           (STRIP=no keeps symbols; make uninstall PREFIX=DIR removes it)"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"
@@ -46,7 +47,7 @@ gpu:
 
 PREFIX ?= /usr/local
 install:
-	cargo build --release -p oxshmem-capi -p oxshmem-cli -p oxshmem-softcudart -p oxshmem-softcuda
+	cargo build --release -p oxshmem-capi -p oxshmem-cli -p oxshmem-softcudart -p oxshmem-softcuda -p oxshmem-nvshmem
 	core/capi/install $(if $(filter no,$(STRIP)),--keep-symbols) $(BIN) $(DESTDIR)$(PREFIX)
 
 uninstall:

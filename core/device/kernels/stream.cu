@@ -96,6 +96,8 @@ OXSHMEM_DEVICE void wait_all(void* words, u64 n, const int* status, u32 compare,
 // Each word is compared with its own value, or all with one where `values` is null.
 extern "C" __global__ void oxshmem_stream_wait_all(void* words, u64 n, const int* status, u32 compare, u64 value,
                                                    const void* values, u32 width, u32 is_signed) {
+    if (width == 2 && is_signed) return wait_all<short>(words, n, status, compare, value, values);
+    if (width == 2) return wait_all<u16>(words, n, status, compare, value, values);
     if (width == 4 && is_signed) return wait_all<int>(words, n, status, compare, value, values);
     if (width == 4) return wait_all<u32>(words, n, status, compare, value, values);
     if (is_signed) return wait_all<i64>(words, n, status, compare, value, values);

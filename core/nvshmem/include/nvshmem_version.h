@@ -33,7 +33,7 @@
 #define NVSHMEM_TRANSPORT_PLUGIN_MINOR_VERSION 0
 #define NVSHMEM_TRANSPORT_PLUGIN_PATCH_VERSION 0
 
-/* What this build has: start by MPI and by OpenSHMEM; no posting of requests to NICs by GPUs. */
+/* This build has start by MPI and by OpenSHMEM. NVSHMEM_IBGDA_SUPPORT is not defined: GPUs post no requests to NICs. */
 #define NVSHMEM_MPI_SUPPORT 1
 #define NVSHMEM_SHMEM_SUPPORT 1
 #define NVSHMEM_BUILD_VARS "oxshmem"

@@ -94,6 +94,11 @@ pub(crate) fn print(message: &str) {
 #[cold]
 pub(crate) fn report(call: &str, failure: &Failure) {
     let words = failure.words();
+    // The library's own errors begin with the call's name.
+    let again = words
+        .strip_prefix(call)
+        .and_then(|rest| rest.strip_prefix(": "));
+    let words = again.unwrap_or(&words);
     match state::my_pe() {
         Some(me) => print(&format!("PE {me}: {call}: {words}")),
         None => print(&format!("{call}: {words}")),

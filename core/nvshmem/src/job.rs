@@ -103,7 +103,8 @@ impl Job {
         };
         // Without a driver there is no current GPU, either: the call that needs one says why.
         let has_gpu = self.device.is_some()
-            || bindings::current_context(call).is_ok_and(|context| context.is_some());
+            // SAFETY: it is only looked for.
+            || unsafe { bindings::current_context(call) }.is_ok_and(|context| context.is_some());
         let all = bootstrap.allgather(&[u8::from(has_gpu)])?;
         if all.iter().all(|has| has == &[1]) {
             self.open_gpu(call)?;

@@ -100,8 +100,9 @@ pub(crate) unsafe fn by_mpi(communicator: *mut c_void) -> Done<Found> {
     });
     let comm = match (communicator.is_null(), open_mpi.is_some()) {
         (true, _) => world,
-        // SAFETY: the caller gives the place of a communicator: a pointer here, a number there.
+        // SAFETY: the caller gives the place of a communicator, which is a pointer here.
         (false, true) => unsafe { communicator.cast::<usize>().read() },
+        // SAFETY: the caller gives the place of a communicator, which is a number here.
         (false, false) => unsafe { communicator.cast::<u32>().read() as usize },
     };
     let (mut rank, mut size) = (0, 0);

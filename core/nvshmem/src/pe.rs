@@ -51,6 +51,7 @@ impl Pe {
         let builder = environment::apply(builder);
         let builder = bindings::default_gpu_limit(builder, limit);
         let builder = bindings::gpu_context(builder, context.clone());
+        let builder = bindings::shared_by_gpu(builder);
         let world = bindings::without_places(builder).join()?;
         let stream = Stream::new(&context, &StreamOptions::default())?;
         let mut pe = Pe {
@@ -66,9 +67,7 @@ impl Pe {
     /// Opens the device library, makes the teams that are always there, and gives all images their states. Collective.
     fn open_library(&mut self, call: &'static str) -> Done {
         let library = bindings::device_library(&self.world)?;
-        let room = environment::teams()
-            .unwrap_or_else(|| teams::ROOM.min(bindings::team_room(&self.world)));
-        library.reserve_teams(room)?;
+        library.reserve_teams(teams::room(&self.world))?;
         self.teams = teams::predefined(&self.world, &library, &self.places)?;
         let gpu = self.gpu();
         // SAFETY: the library is only now being initialized: no kernel that makes its calls can have been launched.
@@ -96,16 +95,17 @@ impl Pe {
 
     /// Refuses another GPU than the heap's as the current one.
     pub(crate) fn check_current(&self, call: &'static str) -> Done {
-        let Some(current) = bindings::current_context(call)? else {
+        // SAFETY: it is only compared.
+        let Some(current) = unsafe { bindings::current_context(call) }? else {
             return Ok(());
         };
-        let (current, own) = (current.device().ordinal(), self.gpu());
-        if current == own {
+        if self.world.gpu_context() == Some(&current) {
             return Ok(());
         }
+        let (current, own) = (current.device().ordinal(), self.gpu());
         Err(Failure::argument(format!(
-            "the current GPU is {current}, and this PE's heap lies on GPU {own}, which was current when the library opened it; call \
-             cudaSetDevice({own}) before"
+            "the current context is another one (GPU {current}) than that in which the library has opened this PE's heap (GPU {own}): the one \
+             that was current then; call cudaSetDevice({own}) before, or make that context current"
         )))
     }
 
@@ -130,13 +130,9 @@ impl Pe {
         len: usize,
     ) -> Done<Sym<T>> {
         let address = if len == 0 { std::ptr::null() } else { address };
-        bindings::object_at(&self.world, name, address, len).map_err(|error| {
-            Failure::argument(format!(
-                "argument {name}: {address:p} and {len} elements of {} bytes from there are no symmetric memory of this PE ({error}); give an \
-                 address from nvshmem_malloc",
-                size_of::<T>()
-            ))
-        })
+        // The error begins with the argument's name.
+        bindings::object_at(&self.world, name, address, len)
+            .map_err(|error| Failure::argument(format!("argument {error}")))
     }
 
     /// The bytes of a symmetric object.
@@ -146,6 +142,10 @@ impl Pe {
         address: *const T,
         len: usize,
     ) -> Done<Sym<u8>> {
+        // Where checks are on, an address is aligned for its type (M38).
+        if !address.is_aligned() && bindings::is_checked(&self.world) {
+            return Ok(self.object(name, address, len)?.to_bytes());
+        }
         self.object(
             name,
             address.cast::<u8>(),
@@ -180,7 +180,11 @@ impl Pe {
 
     /// Waits for the library's own stream, and completes what kernels have asked of the host (M19).
     pub(crate) fn finish(&self) -> Done {
-        Ok(self.world.synchronize(&self.stream)?)
+        self.world.synchronize(&self.stream).map_err(|error| {
+            // A kernel that made a bad call has ended all waits: its words are the cause.
+            let cause = self.library().map(|library| library.check());
+            Failure::Core(cause.ok().and_then(Result::err).unwrap_or(error))
+        })
     }
 
     /// [`finish`](Self::finish), then the host's operations.
@@ -252,7 +256,8 @@ impl Pe {
 
 /// The GPU to open: the current one, or the one that is named, or the first.
 fn context(call: &'static str, device: Option<usize>) -> Done<Context> {
-    match bindings::current_context(call)? {
+    // SAFETY: a program that makes a context of its own keeps it until it has finalized (docs/nvshmem.md).
+    match unsafe { bindings::current_context(call) }? {
         Some(context) => Ok(context),
         // The CUDA runtime of a program that chooses none uses the first.
         None => Ok(Context::new(&Device::new(device.unwrap_or(0))?)?),

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use oxshmem::bindings;
 use oxshmem_bootstrap::Bootstrap;
@@ -17,6 +17,8 @@ use crate::types::{DeviceLibraryCallback, InitAttr, NO_DEVICE, Version};
 
 /// Bits of the flags of a start.
 mod flag {
+    /// PEs as threads are no other way here.
+    pub(super) const THREAD_PES: u32 = 1;
     pub(super) const MPI: u32 = 2;
     pub(super) const SHMEM: u32 = 4;
     pub(super) const UNIQUE_ID: u32 = 8;
@@ -29,8 +31,8 @@ const MULTIPLE: i32 = 3;
 /// The version of NVSHMEM's interface, and of the vendor's library whose names are here.
 const API: [i32; 2] = [1, 3];
 const VENDOR: [i32; 3] = [3, 8, 0];
-/// The name that the library says, with its final zero.
-const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+/// The name that the library says, as the header's `NVSHMEM_VENDOR_STRING`, with its final zero.
+const NAME: &[u8] = b"oxshmem, with NVSHMEM's names of 3.8.0\0";
 
 /// The way to the job.
 enum Way {
@@ -44,6 +46,11 @@ unsafe extern "C" {
     /// glibc: a function to call at the process's exit, with its status.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
+
+/// A variable of NVIDIA's library, which programs refer to that have that one's device library linked in: no device transport is chosen.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "the name is given")]
+pub static nvshmem_selected_device_transport: AtomicI32 = AtomicI32::new(0);
 
 /// The process that is the PE, once it has initialized; its children are no PEs.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -113,6 +120,13 @@ fn open_way() -> Done<Way> {
 ///
 /// The attributes are null or initialized as the flags need them.
 unsafe fn way_of(flags: u32, attributes: *const InitAttr) -> Done<Way> {
+    const KNOWN: u32 = flag::THREAD_PES | flag::MPI | flag::SHMEM | flag::UNIQUE_ID;
+    if flags & !KNOWN != 0 {
+        return Err(Failure::argument(format!(
+            "argument flags: {flags:#x} has bits that name no way to start; give one of NVSHMEMX_INIT_WITH_MPI_COMM, _WITH_SHMEM and \
+             _WITH_UNIQUEID, or 0"
+        )));
+    }
     // SAFETY: the caller's promise.
     let given = unsafe { attributes.as_ref() };
     let of = |what: &str| {

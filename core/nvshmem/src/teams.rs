@@ -2,8 +2,9 @@
 
 use std::ffi::c_long;
 
-use oxshmem::{DetachedTeam, DeviceLibrary, Team, World};
+use oxshmem::{DetachedTeam, DeviceLibrary, Team, World, bindings};
 
+use crate::environment;
 use crate::failure::{Done, Failure, or_end_job, status};
 use crate::job::Places;
 use crate::pe::{Pe, TeamEntry};
@@ -17,14 +18,22 @@ const NODE: i32 = 2;
 const SAME_MYPE_NODE: i32 = 3;
 /// The handle of no team.
 const INVALID: i32 = -1;
-/// Teams for which kernels get memory at the start, where the environment says nothing.
-pub(crate) const ROOM: usize = 64;
+/// The GPU memory that kernels' teams may take at the start, where the environment says nothing, and about what one takes for each PE, in
+/// bytes.
+const ROOM: usize = 16 << 20;
+const ROOM_OF_ONE: usize = 600;
 
 /// The bit of a mask that says that a configuration names a number of contexts.
 const NUM_CONTEXTS: c_long = 1;
 
 fn entry(team: DetachedTeam, num_contexts: i32) -> Option<TeamEntry> {
     Some(TeamEntry { team, num_contexts })
+}
+
+/// Teams for which kernels get memory at the start.
+pub(crate) fn room(world: &World) -> usize {
+    let most = bindings::team_room(world);
+    environment::teams().unwrap_or_else(|| most.min(ROOM / (ROOM_OF_ONE * world.n_pes())))
 }
 
 /// The teams that are always there, by their handles. Collective.

@@ -16,7 +16,8 @@ use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::table::{Code, Raw, call, call_optional};
 
-/// The primary context of a GPU, the one that cudarc, the CUDA runtime and PyTorch use too.
+/// A context of a GPU: the primary one, which cudarc, the CUDA runtime and PyTorch use too, or, by [`current`](Context::current), one of the
+/// program's own.
 ///
 /// A clone is the same context. It is given back to the driver when the last one, and all that was
 /// made from it, is dropped.
@@ -26,6 +27,8 @@ pub struct Context(Arc<Inner>);
 struct Inner {
     device: Device,
     raw: Raw,
+    /// Whether it is the primary context, retained by this; else the program's own.
+    is_retained: bool,
 }
 
 // SAFETY: a CUcontext may be used from any thread, also from several at once (CUDA's manual); the
@@ -36,6 +39,9 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.is_retained {
+            return;
+        }
         // SAFETY: it was retained once when this was made, and is released once.
         let answer = unsafe { call!(self.device, cuDevicePrimaryCtxRelease_v2(self.device.raw())) };
         if let Err(error) = answer {
@@ -81,16 +87,18 @@ impl Context {
         Ok(Context(Arc::new(Inner {
             device: device.clone(),
             raw,
+            is_retained: true,
         })))
     }
 
-    /// The primary context of the GPU that is current in this thread: the one that the CUDA runtime uses. None where no context is.
+    /// The context that is current in this thread: the primary one, as the CUDA runtime makes it, or one of the program's own. None where
+    /// no context is.
     ///
-    /// # Errors
+    /// # Safety
     ///
-    /// [`Error::Invalid`] where the current context is not its GPU's primary one.
+    /// A context of the program's own is destroyed after the last clone of this one, and all that was made from it, is dropped.
     #[doc(alias("cuCtxGetCurrent", "cuCtxGetDevice"))]
-    pub fn current() -> Result<Option<Self>> {
+    pub unsafe fn current() -> Result<Option<Self>> {
         let ask = Ask(Driver::get()?, 0);
         let mut current: Raw = ptr::null_mut();
         // SAFETY: the pointer is to a live pointer.
@@ -103,13 +111,12 @@ impl Context {
         unsafe { call!(ask, cuCtxGetDevice(&raw mut number)) }?;
         let context = Self::new(&Device::new(usize::try_from(number).unwrap_or(usize::MAX))?)?;
         if context.0.raw != current {
-            return Err(Error::Invalid {
-                what: "taking the current context",
-                why: format!(
-                    "the thread's context is not the primary one of GPU {number}, which the CUDA runtime uses; make that one current: \
-                     cudaSetDevice({number}) does"
-                ),
-            });
+            let inner = Inner {
+                device: context.0.device.clone(),
+                raw: current,
+                is_retained: false,
+            };
+            return Ok(Some(Context(Arc::new(inner))));
         }
         Ok(Some(context))
     }

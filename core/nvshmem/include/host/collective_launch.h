@@ -49,7 +49,13 @@ static inline int nvshmemi_fit_grid(const char *call, const void *func, dim3 *gr
         grid->y = grid->z = 1;
         return NVSHMEMX_SUCCESS;
     }
-    if (blocks == 0 || blocks > (unsigned long long)most) {
+    if (blocks == 0) {
+        fprintf(stderr, "oxshmem: %s: a grid of %u x %u x %u has no block; give at least 1 in each dimension, or (0, 0, 0) for as many "
+                "as fit\n",
+                call, grid->x, grid->y, grid->z);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (blocks > (unsigned long long)most) {
         fprintf(stderr, "oxshmem: %s: a grid of %u x %u x %u blocks of %u threads is asked for, and %d blocks of this kernel run at once; "
                 "give fewer blocks, or a grid of (0, 0, 0) for as many as fit\n",
                 call, grid->x, grid->y, grid->z, block.x * block.y * block.z, most);

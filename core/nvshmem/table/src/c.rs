@@ -34,12 +34,6 @@ pub(crate) fn list(params: &[Param]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The arguments that hand parameters on.
-pub(crate) fn names(params: &[Param]) -> String {
-    let each = params.iter().map(|param| param.name.as_str());
-    each.collect::<Vec<_>>().join(", ")
-}
-
 /// A type and a name after it.
 pub(crate) fn typed(c: &str, name: &str) -> String {
     if c.ends_with('*') {
@@ -56,4 +50,11 @@ pub(crate) fn head(function: &Function) -> String {
         typed(&function.returns, &function.name),
         list(&function.params)
     )
+}
+
+const GENERATED: &str = "/* Generated from oxshmem's table (core/nvshmem/table); do not edit. */\n";
+
+/// A header of its own.
+pub(crate) fn guarded(guard: &str, about: &str, body: &str) -> String {
+    format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
 }

@@ -6,8 +6,7 @@ use crate::c;
 use crate::function::Function;
 use crate::rows::Form;
 use crate::table::functions;
-
-const GENERATED: &str = "/* Generated from oxshmem's table (core/nvshmem/table); do not edit. */\n";
+use crate::tiles;
 
 /// All generated headers: their names in `core/nvshmem/include/`, and their text.
 #[must_use]
@@ -17,11 +16,8 @@ pub fn headers() -> Vec<(&'static str, String)> {
         ("host/nvshmemx_api.h", host(true)),
         ("device/nvshmem_device.cuh", device(false)),
         ("device/nvshmemx_device.cuh", device(true)),
+        ("device/nvshmem_tiles.cuh", tiles::header()),
     ]
-}
-
-fn guarded(guard: &str, about: &str, body: &str) -> String {
-    format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
 }
 
 /// A family of functions under one condition of the preprocessor.
@@ -39,7 +35,14 @@ fn in_c(lines: &str) -> String {
 /// The host's functions of `nvshmem.h`, or of its extensions. Those that kernels have, too, lie in a namespace where a source has
 /// both halves: the function that calls one or the other has the name.
 fn host(extensions: bool) -> String {
-    let [mut alone, mut both, mut bits, mut both_halves, mut alone_halves, mut in_c_alone] = [const { String::new() }; 6];
+    let [
+        mut alone,
+        mut both,
+        mut bits,
+        mut both_halves,
+        mut alone_halves,
+        mut in_c_alone,
+    ] = [const { String::new() }; 6];
     for function in functions() {
         let inline = function.row.host.starts_with("launch::");
         if function.is_extension() != extensions || !function.form.on_host() || inline {
@@ -53,7 +56,12 @@ fn host(extensions: bool) -> String {
                 Form::Both => &mut both_halves,
                 _ => &mut alone_halves,
             };
-            let _ = writeln!(halves, "static inline {} {{ {}; }}", c::head(&function), host_call(&function));
+            let _ = writeln!(
+                halves,
+                "static inline {} {{ {}; }}",
+                c::head(&function),
+                host_call(&function)
+            );
         } else if function.form == Form::Both {
             both.push_str(&prototype);
         } else {
@@ -68,27 +76,36 @@ fn host(extensions: bool) -> String {
     };
     let body = format!(
         "#include \"../device_host/nvshmem_types.h\"\n#include \"halves.h\"\n{}\n{}\n{}\n{}#ifdef __cplusplus\n{}{}#else\n{}#endif\n{}",
-        if extensions { "#include \"collective_launch.h\"\n" } else { "" },
+        if extensions {
+            "#include \"collective_launch.h\"\n"
+        } else {
+            ""
+        },
         in_c(&alone),
-        format_args!(
-            "NVSHMEMI_BOTH_BEGIN\n{}NVSHMEMI_BOTH_END\n",
-            in_c(&both)
-        ),
+        format_args!("NVSHMEMI_BOTH_BEGIN\n{}NVSHMEMI_BOTH_END\n", in_c(&both)),
         "\n/* 16-bit floating-point numbers go to the library and come from it as their bits. */\n",
         namespace(&bits),
         under(
             "NVSHMEMI_HAS_HALF",
-            &format!("{alone_halves}{}", under("!NVSHMEMI_IN_KERNELS", &both_halves))
+            &format!(
+                "{alone_halves}{}",
+                under("!NVSHMEMI_IN_KERNELS", &both_halves)
+            )
         ),
         in_c_alone,
         under("NVSHMEMI_IN_KERNELS", "#include \"../nvshmem.h\"\n"),
     );
-    guarded(file, about, &body)
+    c::guarded(file, about, &body)
 }
 
 /// Whether a function takes or gives a 16-bit floating-point number by value. How that is passed differs between compilers.
 fn passes_half(function: &Function) -> bool {
-    let is_half = |c: &str| matches!(c.strip_prefix("const ").unwrap_or(c), "half" | "__nv_bfloat16");
+    let is_half = |c: &str| {
+        matches!(
+            c.strip_prefix("const ").unwrap_or(c),
+            "half" | "__nv_bfloat16"
+        )
+    };
     is_half(&function.returns) || function.params.iter().any(|param| is_half(&param.c))
 }
 
@@ -120,7 +137,9 @@ fn host_call(function: &Function) -> String {
     let call = format!("nvshmem_host::{}({given})", function.name);
     match function.returns.as_str() {
         "void" => call,
-        "half" | "__nv_bfloat16" => format!("return nvshmem_host::of_bits<{}>({call})", function.returns),
+        "half" | "__nv_bfloat16" => {
+            format!("return nvshmem_host::of_bits<{}>({call})", function.returns)
+        }
         _ => format!("return {call}"),
     }
 }
@@ -132,17 +151,32 @@ fn device(extensions: bool) -> String {
         if function.is_extension() != extensions || !function.form.in_kernels() {
             continue;
         }
-        let lines = if passes_half(&function) { &mut halves } else { &mut lines };
+        let lines = if passes_half(&function) {
+            &mut halves
+        } else {
+            &mut lines
+        };
         let (head, body) = (c::head(&function), device_body(&function));
-        let lazy = if function.row.lazy { "NVSHMEMI_LAZY " } else { "" };
+        let lazy = if function.row.lazy {
+            "NVSHMEMI_LAZY "
+        } else {
+            ""
+        };
         let _ = if function.form == Form::Both {
-            writeln!(lines, "{lazy}NVSHMEMI_BOTH {head} NVSHMEMI_HALVES({body}, {})", host_call(&function))
+            writeln!(
+                lines,
+                "{lazy}NVSHMEMI_BOTH {head} NVSHMEMI_HALVES({body}, {})",
+                host_call(&function)
+            )
         } else {
             writeln!(lines, "{lazy}NVSHMEMI_DEVICE {head} {{ {body}; }}")
         };
     }
     let (file, about) = if extensions {
-        ("NVSHMEMX_DEVICE_CUH", "The calls of kernels: the extensions.")
+        (
+            "NVSHMEMX_DEVICE_CUH",
+            "The calls of kernels: the extensions.",
+        )
     } else {
         ("NVSHMEM_DEVICE_CUH", "The calls of kernels.")
     };
@@ -150,7 +184,7 @@ fn device(extensions: bool) -> String {
         "#include \"oxshmem_calls.cuh\"\n\n{lines}\n{}",
         under("NVSHMEMI_HAS_HALF", &halves)
     );
-    guarded(file, about, &body)
+    c::guarded(file, about, &body)
 }
 
 fn device_body(function: &Function) -> String {
@@ -159,10 +193,17 @@ fn device_body(function: &Function) -> String {
     match function.of {
         None => body,
         Some(of) => {
-            let item = if of.bytes == 16 { "ulonglong2" } else { of.word() };
+            let item = if of.bytes == 16 {
+                "ulonglong2"
+            } else {
+                of.word()
+            };
             let body = body.replace("(T)", &format!("({})", of.c));
-            let body = body.replace("{C}", of.canonical()).replace("{W}", of.word());
-            body.replace("{I}", item).replace("{N}", &of.bytes.to_string())
+            let body = body
+                .replace("{C}", of.canonical())
+                .replace("{W}", of.word());
+            body.replace("{I}", item)
+                .replace("{N}", &of.bytes.to_string())
         }
     }
 }

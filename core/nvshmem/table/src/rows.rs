@@ -125,7 +125,8 @@ const fn lazy(row: Row) -> Row {
 
 const PUT: &str = "T *dest, const T *source, size_t nelems, int pe";
 const MEM: &str = "T *dest, const T *source, size_t bytes, int pe";
-const STRIDED: &str = "T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe";
+const STRIDED: &str =
+    "T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe";
 const PUT_SIGNAL: &str = "T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe";
 const MEM_SIGNAL: &str = "T *dest, const T *source, size_t bytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe";
 const COLLECTIVE: &str = "nvshmem_team_t team, T *dest, const T *source, size_t nelems";
@@ -135,9 +136,11 @@ const ATOMIC: &str = "T *dest, T value, int pe";
 const SIGNAL: &str = "uint64_t *sig_addr, uint64_t signal, int sig_op, int pe";
 const WAIT: &str = "T *ivar, int cmp, T cmp_value";
 const WAIT_SET: &str = "T *ivars, size_t nelems, const int *status, int cmp, T cmp_value";
-const WAIT_SOME: &str = "T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value";
+const WAIT_SOME: &str =
+    "T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value";
 const WAIT_VECTOR: &str = "T *ivars, size_t nelems, const int *status, int cmp, T *cmp_values";
-const WAIT_SOME_VECTOR: &str = "T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T *cmp_values";
+const WAIT_SOME_VECTOR: &str =
+    "T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T *cmp_values";
 const QPS: &str = "int pe, nvshmemx_qp_handle_t *qp_handle, int num_qps";
 
 const SCOPED: &[Form] = &[Both, Warp, Block, OnStream];

@@ -13,7 +13,11 @@ pub fn functions() -> Vec<Function> {
 
 /// The functions of a row: of each form, of each type.
 fn expand(row: &'static Row) -> impl Iterator<Item = Function> {
-    let of_form = move |&form: &Form| types::of(row.types).into_iter().map(move |of| function(row, form, of));
+    let of_form = move |&form: &Form| {
+        types::of(row.types)
+            .into_iter()
+            .map(move |of| function(row, form, of))
+    };
     row.forms.iter().flat_map(of_form)
 }
 

@@ -146,7 +146,13 @@ pub fn of(set: Set) -> Vec<Option<Type>> {
 
 fn has(set: Set, name: &str) -> bool {
     const BITS: &[&str] = &[
-        "uint", "ulong", "ulonglong", "int32", "int64", "uint32", "uint64",
+        "uint",
+        "ulong",
+        "ulonglong",
+        "int32",
+        "int64",
+        "uint32",
+        "uint64",
     ];
     const STANDARD: &[&str] = &["int", "long", "longlong", "size", "ptrdiff"];
     const SHORT: &[&str] = &["short", "ushort"];

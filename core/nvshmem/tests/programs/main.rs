@@ -60,9 +60,7 @@ fn home() -> &'static Path {
     HOME.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nvshmem");
         let install = here().join("../capi/install");
-        run(Command::new(install)
-            .args([Path::new("--keep-symbols"), built(), &prefix])
-            .env("OXSHMEM_INSTALL_NVSHMEM", "yes"));
+        run(Command::new(install).args([Path::new("--keep-symbols"), built(), &prefix]));
         prefix.join("lib/nvshmem")
     })
 }
@@ -151,7 +149,7 @@ fn ends_well(pes: usize, program: &Path, words: &[&str], variables: Variables<'_
 /// A program, and the words that it is run with, one after the other.
 fn all_well(name: &str, words: &[&[&str]]) {
     let source = format!("{name}.cu");
-    let Some(program) = build(name, &["-O1", &source]) else {
+    let Some(program) = build(name, &[&source]) else {
         return;
     };
     for (pes, variables) in jobs() {
@@ -200,6 +198,16 @@ fn m36_reductions_of_every_type_in_every_scope() {
 }
 
 #[test]
+fn m15_m22_calls_through_queue_pairs_of_every_type() {
+    all_well("qp", &SCOPES[..3]);
+}
+
+#[test]
+fn the_remaining_calls_do_what_they_say() {
+    all_well("others", &[&[]]);
+}
+
+#[test]
 fn teams_are_what_openshmem_says() {
     all_well("teams", &[&[]]);
 }
@@ -239,7 +247,14 @@ fn programs_begin_and_end_in_every_way() {
         return;
     };
     for (pes, variables) in jobs() {
-        for way in ["thread", "stages", "device_first", "again", "no_finalize", "attributes"] {
+        for way in [
+            "thread",
+            "stages",
+            "device_first",
+            "again",
+            "no_finalize",
+            "attributes",
+        ] {
             ends_well(pes, &program, &[way], variables);
         }
         let ended = job(pes, &program, &["global_exit"], variables);
@@ -350,19 +365,20 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
         (4, "symmetric"),
         (5, "symmetric"),
         (6, "symmetric"),
-        (7, "team 99"),
-        (8, "root"),
+        (7, "99 is no team"),
+        (8, "PE_root"),
         (9, "alignment"),
         (10, "nvshmem_malloc"),
         (11, "there is no PE 77"),
         (12, "nvshmem_init"),
-        (13, "mpi_comm"),
+        (13, "MPI_Init"),
         (14, "flags"),
         (15, "team"),
         (16, "77"),
         (17, "aligned"),
     ] {
-        let ended = job(2, &program, &[&case.to_string()], MAPPED);
+        let checked = [MAPPED, &[("OXSHMEM_CHECK", "1")]].concat();
+        let ended = job(2, &program, &[&case.to_string()], &checked);
         let told = both(&ended);
         assert!(!ended.status.success(), "{case}: {told}");
         assert!(ended.status.code() != Some(124), "{case} hangs: {told}");
@@ -375,7 +391,7 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
 
 #[test]
 fn g1_g6_programs_have_no_races() {
-    for name in ["ring", "heat", "latency", "bandwidth", "order"] {
+    for name in ["ring", "heat", "latency", "bandwidth", "order", "timed"] {
         let source = format!("{name}.cu");
         let checked = format!("{name}-checked");
         let Some(program) = build(&checked, &["-O1", "--check", &source]) else {
@@ -387,4 +403,17 @@ fn g1_g6_programs_have_no_races() {
             assert!(!told.contains("race:"), "{name}: {told}");
         }
     }
+    // The same ring where nobody waits for a signal.
+    let text = std::fs::read_to_string(here().join("tests/programs/ring.cu")).unwrap();
+    let wait = "nvshmem_signal_wait_until(";
+    assert_eq!(text.matches(wait).count(), 1);
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nvshmem-ring-without.cu");
+    std::fs::write(&source, text.replace(wait, "(void)(")).unwrap();
+    let folder = format!("-I{}", here().join("tests/programs").display());
+    let words = ["-O1", "-w", "--check", &folder, source.to_str().unwrap()];
+    let program = build("ring-without-checked", &words).unwrap();
+    let told = both(&job(2, &program, &[], ONE_GPU));
+    let parts = ["race:", "PE 0's", "PE 1's"];
+    let is_told = parts.iter().all(|part| told.contains(part));
+    assert!(is_told, "a ring without its wait: {told}");
 }

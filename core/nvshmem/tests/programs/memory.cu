@@ -34,6 +34,7 @@ int main() {
     CUDA(cudaGetDevice(&device));
     CHECK(is.type == cudaMemoryTypeDevice && is.device == device && is.devicePointer == block);
     CUDA(cudaMemset(block, 0, 1000));
+    CUDA(cudaDeviceSynchronize());
     nvshmem_barrier_all();
 
     // The same place in a block on every PE, in the middle of it, too.

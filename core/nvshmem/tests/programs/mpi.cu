@@ -29,7 +29,8 @@ int main(int count, char** words) {
         CHECK(nvshmemx_set_attr_uniqueid_args(rank, ranks, &id, &attributes) == 0);
         CHECK(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0);
     } else {
-        attributes.mpi_comm = &comm;
+        if (!strcmp(way, "world")) CHECK(nvshmemx_set_attr_mpi_comm_args(&comm, &attributes) == 0);
+        else attributes.mpi_comm = &comm;
         CHECK(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &attributes) == 0);
     }
     me = nvshmem_my_pe();

@@ -6,21 +6,23 @@ static cudaStream_t stream;
 
 #define CALL(WHERE, NAME, OP, END, LAST)                                                                               \
     static WHERE int OP##_all(nvshmem_team_t team, T* dest, const T* source, size_t n) {                                     \
-        return NAME##OP##_reduce##END(team, dest, source, n LAST);                                                     \
+        return NAME##OP##_reduce##END(team, dest, source, n LAST());                                                     \
     }                                                                                                                  \
     static WHERE int OP##_scatter(nvshmem_team_t team, T* dest, const T* source, size_t n) {                           \
-        return NAME##OP##_reducescatter##END(team, dest, source, n LAST);                                              \
+        return NAME##OP##_reducescatter##END(team, dest, source, n LAST());                                              \
     }
 #define ARITHMETIC(WHERE, NAME, END, LAST)                                                                             \
     CALL(WHERE, NAME, sum, END, LAST) CALL(WHERE, NAME, prod, END, LAST)                                               \
     CALL(WHERE, NAME, min, END, LAST) CALL(WHERE, NAME, max, END, LAST)
 #define BITWISE(WHERE, NAME, END, LAST)                                                                                \
     CALL(WHERE, NAME, and, END, LAST) CALL(WHERE, NAME, or, END, LAST) CALL(WHERE, NAME, xor, END, LAST)
-#define COMMA_STREAM , stream
+// The last argument of calls.
+#define NOTHING()
+#define COMMA_STREAM() , stream
 #define SCOPES(KIND, CALLS, NAME, TYPE)                                                                                \
-    struct thread_##KIND##_##NAME { using T = TYPE; CALLS(__host__ __device__, nvshmem_##NAME##_, , ) };               \
-    struct warp_##KIND##_##NAME { using T = TYPE; CALLS(__device__, nvshmemx_##NAME##_, _warp, ) };                    \
-    struct block_##KIND##_##NAME { using T = TYPE; CALLS(__device__, nvshmemx_##NAME##_, _block, ) };                  \
+    struct thread_##KIND##_##NAME { using T = TYPE; CALLS(__host__ __device__, nvshmem_##NAME##_, , NOTHING) };               \
+    struct warp_##KIND##_##NAME { using T = TYPE; CALLS(__device__, nvshmemx_##NAME##_, _warp, NOTHING) };                    \
+    struct block_##KIND##_##NAME { using T = TYPE; CALLS(__device__, nvshmemx_##NAME##_, _block, NOTHING) };                  \
     struct stream_##KIND##_##NAME { using T = TYPE; CALLS(, nvshmemx_##NAME##_, _on_stream, COMMA_STREAM) };
 #define ARITHMETIC_SCOPES(NAME, TYPE) SCOPES(arithmetic, ARITHMETIC, NAME, TYPE)
 #define BITWISE_SCOPES(NAME, TYPE) SCOPES(bitwise, BITWISE, NAME, TYPE)

@@ -74,18 +74,17 @@ static cudaStream_t stream;
         COPIES(, nvshmemx_put##BITS, nvshmemx_get##BITS, _on_stream, COMMA_STREAM)                                     \
         STRIDES(, nvshmemx_iput##BITS, nvshmemx_iget##BITS, _on_stream, COMMA_STREAM)                                  \
     };
-#define BYTES(SCOPE, WHERE, PUT, GET, END, LAST)                                                                       \
-    struct SCOPE##_mem {                                                                                               \
-        using T = signed char;                                                                                         \
-        static constexpr bool single = false, strided = false;                                                         \
-        COPIES(WHERE, PUT, GET, END, LAST)                                                                             \
-    };
 RMA_TYPES(TYPED)
 SIZES(SIZED)
-BYTES(thread, __host__ __device__, nvshmem_putmem, nvshmem_getmem, , )
-BYTES(warp, __device__, nvshmemx_putmem, nvshmemx_getmem, _warp, )
-BYTES(block, __device__, nvshmemx_putmem, nvshmemx_getmem, _block, )
-BYTES(stream, , nvshmemx_putmem, nvshmemx_getmem, _on_stream, COMMA_STREAM)
+// Those of bytes have no type in their names.
+struct Bytes {
+    using T = signed char;
+    static constexpr bool single = false, strided = false;
+};
+struct thread_mem : Bytes { COPIES(__host__ __device__, nvshmem_putmem, nvshmem_getmem, , ) };
+struct warp_mem : Bytes { COPIES(__device__, nvshmemx_putmem, nvshmemx_getmem, _warp, ) };
+struct block_mem : Bytes { COPIES(__device__, nvshmemx_putmem, nvshmemx_getmem, _block, ) };
+struct stream_mem : Bytes { COPIES(, nvshmemx_putmem, nvshmemx_getmem, _on_stream, COMMA_STREAM) };
 
 // Each call has a part of the destination.
 enum { PART = 32, PUT = 0, PUT_NBI = PART, GET = 2 * PART, GET_NBI = 3 * PART, IPUT = 4 * PART, IGET = 5 * PART, P = 6 * PART, G = 7 * PART };

@@ -26,6 +26,9 @@ __global__ void rounds(nvshmem_team_t team, int* dest, int* source, int* sum) {
         }
         __syncthreads();
         SEEN(dest[(n - 1) * COUNT] == value<int>(n - 1, 0));
+        // No PE begins the next round before all have looked.
+        __syncthreads();
+        if (threadIdx.x == 0) nvshmem_team_sync(team);
         __syncthreads();
     }
 }

@@ -86,18 +86,28 @@ pub unsafe fn prepare_module(
     unsafe { library.prepare_variable(call, state, bytes) }
 }
 
-/// The primary context of the GPU that is current in this thread; none where the program has not chosen one yet.
+/// The context that is current in this thread; none where the program has not chosen a GPU yet.
 ///
 /// # Errors
 ///
-/// [`Error::Gpu`](crate::Error::Gpu) where another context than a primary one is current, or the driver cannot be used.
-pub fn current_context(call: &'static str) -> Result<Option<Context>> {
-    Context::current().in_call(call)
+/// [`Error::Gpu`](crate::Error::Gpu) where the driver cannot be used.
+///
+/// # Safety
+///
+/// A context of the program's own, which is not the primary one, is destroyed after the world has ended.
+pub unsafe fn current_context(call: &'static str) -> Result<Option<Context>> {
+    // SAFETY: the caller makes the same promise.
+    unsafe { Context::current() }.in_call(call)
 }
 
 /// A GPU heap on a context's GPU, with the limit of the environment, or else of [`default_gpu_limit`].
 pub fn gpu_context(builder: Builder, context: Context) -> Builder {
     builder.gpu_context(context)
+}
+
+/// Has the shared team be the PEs whose GPU memory this PE's GPU maps, too, and not only those whose host memory it maps. All PEs say so.
+pub fn shared_by_gpu(builder: Builder) -> Builder {
+    builder.shared_by_gpu()
 }
 
 /// A put on a stream from an address, which may be nonblocking.

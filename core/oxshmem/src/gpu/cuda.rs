@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::gpu::cuda::access::CudaAccess;
 use crate::gpu::cuda::device::Gpu;
-use oxshmem_cuda::{Context, Device, Names, Segment, SegmentKind, devices};
+use oxshmem_cuda::{Context, Device, Names, Segment, SegmentKind, devices, pointer};
 use oxshmem_engine::gpu::memory::{GpuAccess, GpuMemory};
 use oxshmem_transport::{Memory, MemoryKind};
 
@@ -56,6 +56,9 @@ unsafe impl GpuMemory for CudaHeap {
     fn commit(&mut self, start: usize, len: usize) -> Result<Memory, String> {
         let mut segment = self.lock();
         let new = segment.grow_to(start + len).map_err(|e| e.to_string())?;
+        // A synchronous copy of the program's (cudaMemcpy) is done when it returns: peers, NICs and the library's streams may read the
+        // memory then. A driver that cannot promise that of mapped memory says so; the program's streams have to order it there.
+        let _ = pointer::set_sync_memops(segment.context(), segment.base().add(start));
         // A legacy segment is one extent, which is shown piece by piece, each named as the whole.
         let (extent, offset) = match segment.kind() {
             SegmentKind::Vmm => {
