@@ -24,6 +24,8 @@ def _folders():
     except OSError:
         pass
     yield from filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    # In oxshmem's installed folder for NVSHMEM, where this package lies beside it.
+    yield os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
 
 
 def library():
