@@ -6,35 +6,10 @@ use oxshmem::bindings;
 use oxshmem_bootstrap::Bootstrap;
 
 use crate::failure::{Done, Failure};
+use crate::numbers;
 use crate::pe::Pe;
-use crate::state;
+use crate::places::Places;
 use crate::types::NO_DEVICE;
-
-/// The place of each PE: the number of its host, and its own number there.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    pub(crate) hosts: Vec<usize>,
-    pub(crate) on_host: Vec<usize>,
-}
-
-impl Places {
-    /// By the hosts' names, in the order of PEs.
-    fn of(names: &[Vec<u8>]) -> Places {
-        let mut known: Vec<(&[u8], usize)> = Vec::new();
-        let (mut hosts, mut on_host) = (Vec::new(), Vec::new());
-        for name in names {
-            let at = known.iter().position(|(other, _)| other == name);
-            let at = at.unwrap_or_else(|| {
-                known.push((name, 0));
-                known.len() - 1
-            });
-            hosts.push(at);
-            on_host.push(known[at].1);
-            known[at].1 += 1;
-        }
-        Places { hosts, on_host }
-    }
-}
 
 /// The job of this process.
 pub(crate) struct Job {
@@ -89,7 +64,7 @@ impl Job {
     /// One more init. Where every PE has a current GPU the GPU's part opens, too. Collective, if it is the first.
     pub(crate) fn begin(&mut self, call: &'static str) -> Done {
         self.initialized += 1;
-        state::set_numbers(self.me as i32, self.n as i32);
+        numbers::set(self.me as i32, self.n as i32);
         if self.initialized > 1 {
             return Ok(());
         }

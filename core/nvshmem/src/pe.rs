@@ -5,23 +5,17 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use oxshmem::cuda::{Context, Device, DevicePtr, Stream, StreamOptions};
-use oxshmem::{AttachedTeam, DetachedTeam, DeviceLibrary, Sym, World, bindings};
+use oxshmem::{AttachedTeam, DeviceLibrary, Sym, World, bindings};
 use oxshmem_bootstrap::Bootstrap;
 
 use crate::environment;
 use crate::failure::{Done, Failure};
-use crate::job::Places;
-use crate::teams;
+use crate::places::Places;
+use crate::team_table::{self, TeamEntry};
 use crate::types::StreamHandle;
 
 /// The limit of the GPU heap where GPU memory cannot be mapped piece by piece, and the environment says nothing.
 const WHOLE_HEAP: usize = 1 << 30;
-
-/// A team of the program's.
-pub(crate) struct TeamEntry {
-    pub(crate) team: DetachedTeam,
-    pub(crate) num_contexts: i32,
-}
 
 /// This PE and its GPU.
 pub(crate) struct Pe {
@@ -67,8 +61,8 @@ impl Pe {
     /// Opens the device library, makes the teams that are always there, and gives all images their states. Collective.
     fn open_library(&mut self, call: &'static str) -> Done {
         let library = bindings::device_library(&self.world)?;
-        library.reserve_teams(teams::room(&self.world))?;
-        self.teams = teams::predefined(&self.world, &library, &self.places)?;
+        library.reserve_teams(team_table::room(&self.world))?;
+        self.teams = team_table::predefined(&self.world, &library, &self.places)?;
         let gpu = self.gpu();
         // SAFETY: the library is only now being initialized: no kernel that makes its calls can have been launched.
         unsafe { bindings::prepare_images(&library, call, gpu, false) }?;

@@ -11,6 +11,7 @@ use crate::attributes::{take_invitation, text_of};
 use crate::environment;
 use crate::failure::{self, Done, Failure, code, or_end_job, status};
 use crate::job::Job;
+use crate::numbers;
 use crate::other_libraries::{self, Found};
 use crate::state;
 use crate::types::{DeviceLibraryCallback, InitAttr, NO_DEVICE, Version};
@@ -57,6 +58,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Initializes, or counts one more initialization.
 fn initialize(call: &'static str, way: impl FnOnce() -> Done<Way>, device: i32) -> Done {
+    failure::abort_by(state::abort);
     let mut state = state::job();
     if state.as_ref().is_none_or(|job| !job.is_initialized()) {
         let way = way()?;
@@ -229,7 +231,7 @@ fn end(call: &'static str) -> Done {
     };
     let is_gone = job.end(call)?;
     if !job.is_initialized() {
-        state::set_numbers(-1, -1);
+        numbers::set(-1, -1);
     }
     if is_gone {
         *state = None;
@@ -273,11 +275,11 @@ pub(crate) unsafe fn global_exit(_: &'static str, status: i32) {
 }
 
 pub(crate) unsafe fn my_pe(call: &'static str) -> i32 {
-    or_end_job(call, state::my_pe().ok_or(Failure::NotInitialized))
+    or_end_job(call, numbers::my_pe().ok_or(Failure::NotInitialized))
 }
 
 pub(crate) unsafe fn n_pes(call: &'static str) -> i32 {
-    or_end_job(call, state::n_pes().ok_or(Failure::NotInitialized))
+    or_end_job(call, numbers::n_pes().ok_or(Failure::NotInitialized))
 }
 
 /// Writes numbers where there are places for them.

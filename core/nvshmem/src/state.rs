@@ -1,6 +1,5 @@
 //! The state of the process: the job that it is a PE of, and its GPU once that is open.
 
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::failure::{Done, Failure};
@@ -10,33 +9,9 @@ use crate::pe::Pe;
 /// The job, from the first init on.
 static JOB: Mutex<Option<Job>> = Mutex::new(None);
 
-/// This PE's number and the number of PEs, while the library is initialized; below 0 else. Calls that ask for them wait for nobody.
-static NUMBERS: [AtomicI32; 2] = [AtomicI32::new(-1), AtomicI32::new(-1)];
-
 /// The job, for one thread at a time.
 pub(crate) fn job() -> MutexGuard<'static, Option<Job>> {
     JOB.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Sets the numbers that [`my_pe`] and [`n_pes`] give.
-pub(crate) fn set_numbers(me: i32, n: i32) {
-    for (number, value) in NUMBERS.iter().zip([me, n]) {
-        number.store(value, Ordering::Relaxed);
-    }
-}
-
-fn number(which: usize) -> Option<i32> {
-    Some(NUMBERS[which].load(Ordering::Relaxed)).filter(|number| *number >= 0)
-}
-
-/// This PE's number, while the library is initialized.
-pub(crate) fn my_pe() -> Option<i32> {
-    number(0)
-}
-
-/// The number of PEs, while the library is initialized.
-pub(crate) fn n_pes() -> Option<i32> {
-    number(1)
 }
 
 /// Does something with the job, if the library is initialized. The GPU may not be open yet.

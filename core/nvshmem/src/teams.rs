@@ -2,62 +2,18 @@
 
 use std::ffi::c_long;
 
-use oxshmem::{DetachedTeam, DeviceLibrary, Team, World, bindings};
+use oxshmem::{DetachedTeam, DeviceLibrary, Team};
 
-use crate::environment;
 use crate::failure::{Done, Failure, or_end_job, status};
-use crate::job::Places;
-use crate::pe::{Pe, TeamEntry};
+use crate::pe::Pe;
 use crate::state::{with_job, with_pe};
+use crate::team_table::{NODE, SAME_MYPE_NODE, SHARED, WORLD, entry};
 use crate::types::TeamConfig;
 
-/// Handles of the teams that are always there.
-pub(crate) const WORLD: i32 = 0;
-const SHARED: i32 = 1;
-const NODE: i32 = 2;
-const SAME_MYPE_NODE: i32 = 3;
 /// The handle of no team.
 const INVALID: i32 = -1;
-/// The GPU memory that kernels' teams may take at the start, where the environment says nothing, and about what one takes for each PE, in
-/// bytes.
-const ROOM: usize = 16 << 20;
-const ROOM_OF_ONE: usize = 600;
-
 /// The bit of a mask that says that a configuration names a number of contexts.
 const NUM_CONTEXTS: c_long = 1;
-
-fn entry(team: DetachedTeam, num_contexts: i32) -> Option<TeamEntry> {
-    Some(TeamEntry { team, num_contexts })
-}
-
-/// Teams for which kernels get memory at the start.
-pub(crate) fn room(world: &World) -> usize {
-    let most = bindings::team_room(world);
-    environment::teams().unwrap_or_else(|| most.min(ROOM / (ROOM_OF_ONE * world.n_pes())))
-}
-
-/// The teams that are always there, by their handles. Collective.
-pub(crate) fn predefined(
-    world: &World,
-    library: &DeviceLibrary<'_>,
-    places: &Places,
-) -> Done<Vec<Option<TeamEntry>>> {
-    let mut teams = vec![
-        entry(world.team().detach(), 0),
-        entry(world.shared_team().detach(), 0),
-    ];
-    for (handle, colors) in [(NODE, &places.hosts), (SAME_MYPE_NODE, &places.on_host)] {
-        let team = world.team().split_colors(colors)?;
-        let number = library.add_team(&team)?;
-        if number != handle {
-            return Err(Failure::Start(format!(
-                "the team {handle} has number {number} in kernels; call the first init before other teams are made"
-            )));
-        }
-        teams.push(entry(team.detach(), 0));
-    }
-    Ok(teams)
-}
 
 /// The members of a team by their PEs' numbers. The teams that are always there answer before the GPU's part is open.
 fn members(team: i32) -> Done<Vec<usize>> {

@@ -1,4 +1,4 @@
-//! What an installation has beside the library: the launcher, the tool, and the files by which CMake finds it.
+//! Parts of an installation beside the library: the launcher, the tool, and the files by which CMake finds it.
 
 use std::path::Path;
 use std::process::{Command, Output};

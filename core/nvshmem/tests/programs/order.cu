@@ -46,7 +46,7 @@ __global__ void reuse(long* data, long* source, int right) {
         if (lane < COUNT) SEEN(data[way * COUNT + lane] == 100 * way + lane);
 }
 
-// What a barrier or a sync is between: in each round each PE stores to a word of its own, and puts to one of the next PE.
+// A barrier or a sync between two parts: in each round each PE stores to a word of its own, and puts to one of the next PE.
 template <class Meeting>
 __global__ void meet(long* words, int right, int left, int first, int rounds) {
     for (int round = first; round < first + rounds; ++round) {

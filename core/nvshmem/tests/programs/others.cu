@@ -1,4 +1,4 @@
-// What is in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses by name.
+// Calls that are in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses by name.
 #include "check.h"
 
 __global__ void warpgroups(long* word, int right) {
@@ -71,7 +71,7 @@ int main() {
     CHECK(nvshmemx_buffer_unregister(own) == 0);
     nvshmemx_buffer_unregister_all();
 
-    // What is not there says so.
+    // Calls that are not there say so.
     nvshmemx_team_uniqueid_t id;
     nvshmem_team_t team = 77;
     nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;

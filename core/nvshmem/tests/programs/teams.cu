@@ -1,7 +1,7 @@
 // Teams: the ones that are there, splits, translations, and collective calls of teams in kernels and by the host.
 #include "check.h"
 
-// What kernels know of a team.
+// Facts that kernels know of a team.
 __global__ void ask(nvshmem_team_t team, int member, int n, int world) {
     SEEN(nvshmem_team_my_pe(team) == member && nvshmem_team_n_pes(team) == n);
     SEEN(nvshmem_team_translate_pe(team, member, NVSHMEM_TEAM_WORLD) == world);
