@@ -131,7 +131,7 @@ pub(crate) fn or_end_job<R>(call: &'static str, done: Done<R>) -> R {
 /// The function that ends the job of this process, if it is a PE: set by the module that keeps the job.
 static ABORT: OnceLock<fn(c_int)> = OnceLock::new();
 
-/// Has failures end the job by a function from here on.
+/// Has failures end the job by a function from here on. It takes no lock that a call holds.
 pub(crate) fn abort_by(abort: fn(c_int)) {
     // The same function each time.
     let _ = ABORT.set(abort);

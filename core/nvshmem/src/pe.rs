@@ -89,13 +89,14 @@ impl Pe {
 
     /// Refuses another GPU than the heap's as the current one.
     pub(crate) fn check_current(&self, call: &'static str) -> Done {
-        // SAFETY: it is only compared.
+        let own = self.world.gpu_context();
+        if own.map_or(Ok(true), Context::is_current)? {
+            return Ok(());
+        }
+        // SAFETY: it is only named.
         let Some(current) = unsafe { bindings::current_context(call) }? else {
             return Ok(());
         };
-        if self.world.gpu_context() == Some(&current) {
-            return Ok(());
-        }
         let (current, own) = (current.device().ordinal(), self.gpu());
         Err(Failure::argument(format!(
             "the current context is another one (GPU {current}) than that in which the library has opened this PE's heap (GPU {own}): the one \
@@ -235,10 +236,6 @@ impl Pe {
         // The driver may be gone already.
         std::mem::forget(stream);
         Ok(bindings::detach(world)?)
-    }
-
-    pub(crate) fn abort(&self, status: i32) {
-        self.world.global_exit(status);
     }
 
     /// The address at which this PE's GPU has a PE's copy of an object.

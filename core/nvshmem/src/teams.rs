@@ -68,15 +68,20 @@ pub(crate) unsafe fn translate_pe(
 }
 
 pub(crate) unsafe fn get_config(call: &'static str, team: i32, config: *mut TeamConfig) {
-    let find = |own: &mut Pe| {
-        own.team(team)?;
-        let entry = own.teams.get(team as usize).and_then(Option::as_ref);
+    let find = || {
         if config.is_null() {
             return Err(Failure::argument(
                 "argument config: this is null; give a place for the configuration",
             ));
         }
-        let num_contexts = entry.map_or(0, |entry| entry.num_contexts);
+        // The team has to be there.
+        members(team)?;
+        let num_contexts = with_job(|job| {
+            let entry = job
+                .opened()
+                .and_then(|own| own.teams.get(team as usize)?.as_ref());
+            Ok(entry.map_or(0, |entry| entry.num_contexts))
+        })?;
         let found = TeamConfig {
             version: TeamConfig::VERSION,
             num_contexts,
@@ -87,7 +92,7 @@ pub(crate) unsafe fn get_config(call: &'static str, team: i32, config: *mut Team
         unsafe { config.write(found) };
         Ok(())
     };
-    or_end_job(call, with_pe(call, find));
+    or_end_job(call, find());
 }
 
 /// The `num_contexts` of a new team's configuration, or 0 where the mask leaves it out.
@@ -110,7 +115,8 @@ fn announce(library: &DeviceLibrary<'_>, team: Option<Team<'_>>) -> Done<Made> {
     match library.add_team(&team) {
         Ok(handle) => Ok(Some((handle, team.detach()))),
         Err(error) => {
-            team.destroy()?;
+            // The first error is the one to tell.
+            let _ = team.destroy();
             Err(error.into())
         }
     }

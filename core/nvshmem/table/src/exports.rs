@@ -130,6 +130,6 @@ pub fn version_script() -> String {
         let _ = writeln!(script, "    {};", function.name);
     }
     // The announcements of images with kernels.
-    script.push_str("    oxshmem_register_image;\n    oxshmem_unregister_image;\n};\n");
+    script.push_str("    oxshmem_prepare_launch;\n    oxshmem_register_image;\n    oxshmem_unregister_image;\n};\n");
     script
 }

@@ -29,7 +29,7 @@ pub const REFUSED_ON_HOST: &[Limit] = &[
 #[rustfmt::skip]
 pub const WITHOUT_EFFECT: &[Limit] = &[
     limit(&["nvshmemx_qp_*", "nvshmemx_qp_handle_t", "nvshmemx_qp_handle_index_t", "NVSHMEMX_QP_*"], "Every call goes the default way: all handles are one. `nvshmemx_qp_quiet` and `nvshmemx_qp_fence` are those of all PEs."),
-    limit(&["nvshmemx_region_*", "NVSHMEMX_REGION_*"], "Regions are hints. Calls inside one are sent on as they come; `nvshmemx_region_is_active` gives 0."),
+    limit(&["nvshmemx_region_*", "NVSHMEMX_REGION_*"], "Regions are hints. Calls inside one are sent on as they come. `nvshmemx_region_is_active` tells on the host whether such a region is open; in kernels it gives 0."),
     limit(&["nvshmemx_give_smem", "nvshmemx_ask_smem", "nvshmemx_release_smem", "nvshmemx_smem_amount_t", "NVSHMEMX_SMEM_*"], "Kernels copy by loads and stores: `nvshmemx_ask_smem` asks for 0 bytes, and memory that is given is left alone."),
     limit(&["nvshmemx_tma_policy_t", "NVSHMEMX_TMA_*"], "There are no copies by the GPU's copy unit."),
     limit(&["nvshmemx_mc_ptr"], "No memory is multicast: the pointer is null."),
