@@ -56,11 +56,6 @@ impl Job {
         self.initialized > 0
     }
 
-    /// Whether the job can be begun: it has a bootstrap, or all of its parts.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.bootstrap.is_some() || self.pe.is_some()
-    }
-
     /// Whether the GPU's part is open.
     pub(crate) fn is_open(&self) -> bool {
         self.pe.is_some()
@@ -87,7 +82,7 @@ impl Job {
         }
         let Some(bootstrap) = &self.bootstrap else {
             return Err(Failure::Start(
-                "this job has ended; a process cannot join it again".into(),
+                "this job has ended, or could not begin; a process cannot join it again: start the program anew".into(),
             ));
         };
         // Without a driver there is no current GPU, either: the call that needs one says why.

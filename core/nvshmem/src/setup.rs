@@ -60,7 +60,7 @@ fn initialize(call: &'static str, way: impl FnOnce() -> Done<Way>, device: i32) 
     let mut state = state::job();
     if state.as_ref().is_none_or(|job| !job.is_initialized()) {
         let way = way()?;
-        let is_kept = matches!(way, Way::Environment) && state.as_ref().is_some_and(Job::is_whole);
+        let is_kept = matches!(way, Way::Environment) && state.is_some();
         if !is_kept {
             if let Some(rests) = state.take() {
                 // A PE that rests in another job leaves it.

@@ -67,6 +67,9 @@ pub(crate) unsafe fn queue_put<T: Element>(
     stream: &Stream,
 ) -> Done {
     let way = (own.pe(pe)?, is_nonblocking);
+    if n == 0 {
+        return Ok(());
+    }
     let dest = own.bytes("dest", dest.cast_const(), n)?;
     // SAFETY: the caller makes the same promise.
     unsafe { bindings::put_on_stream(&own.world, call, dest, gpu_pointer(source), way, stream) }?;
@@ -86,6 +89,9 @@ pub(crate) unsafe fn queue_get<T: Element>(
     stream: &Stream,
 ) -> Done {
     let way = (own.pe(pe)?, is_nonblocking);
+    if n == 0 {
+        return Ok(());
+    }
     let source = own.bytes("source", source, n)?;
     let dest = gpu_pointer(dest.cast_const());
     // SAFETY: the caller makes the same promise.
@@ -118,6 +124,10 @@ pub(crate) unsafe fn queue_iput<T: Element>(
     pe: i32,
     stream: &Stream,
 ) -> Done {
+    let pe = own.pe(pe)?;
+    if n == 0 {
+        return Ok(());
+    }
     let (elements, symmetric_stride) = span::<T>("dst", dst, n)?;
     let (_, local_stride) = span::<T>("sst", sst, n)?;
     let elements = bindings::StridedElements {
@@ -128,7 +138,6 @@ pub(crate) unsafe fn queue_iput<T: Element>(
         count: n as u64,
         width: size_of::<T>() as u32,
     };
-    let pe = own.pe(pe)?;
     // SAFETY: the caller makes the same promise.
     unsafe { bindings::strided_on_stream(&own.world, call, false, elements, pe, stream) }?;
     Ok(())
@@ -148,6 +157,10 @@ pub(crate) unsafe fn queue_iget<T: Element>(
     pe: i32,
     stream: &Stream,
 ) -> Done {
+    let pe = own.pe(pe)?;
+    if n == 0 {
+        return Ok(());
+    }
     let (_, local_stride) = span::<T>("dst", dst, n)?;
     let (elements, symmetric_stride) = span::<T>("sst", sst, n)?;
     let elements = bindings::StridedElements {
@@ -158,7 +171,6 @@ pub(crate) unsafe fn queue_iget<T: Element>(
         count: n as u64,
         width: size_of::<T>() as u32,
     };
-    let pe = own.pe(pe)?;
     // SAFETY: the caller makes the same promise.
     unsafe { bindings::strided_on_stream(&own.world, call, true, elements, pe, stream) }?;
     Ok(())
@@ -358,12 +370,19 @@ unsafe fn put_with_signal<T: Element>(
 ) {
     let queue = |own: &Pe, stream: &Stream| {
         let way = (own.pe(pe)?, is_nonblocking);
+        let word = own.object("sig_addr", sig_addr.cast_const(), 1)?;
+        let operation = signal_operation(sig_op)?;
+        if n == 0 {
+            let (pe, _) = way;
+            return Ok(own
+                .world
+                .signal_on_stream(word, signal, operation, pe, stream)?);
+        }
         let copy = (
             own.bytes("dest", dest.cast_const(), n)?,
             gpu_pointer(source),
         );
-        let word = own.object("sig_addr", sig_addr.cast_const(), 1)?;
-        let signal = (word, signal, signal_operation(sig_op)?);
+        let signal = (word, signal, operation);
         // SAFETY: the caller makes the same promise.
         unsafe { bindings::put_signal_on_stream(&own.world, call, copy, signal, way, stream) }?;
         Ok(())
@@ -443,6 +462,9 @@ unsafe fn wait<T: Element + PartialOrd>(
     stream: StreamHandle,
 ) {
     let queue = |own: &Pe, stream: &Stream| {
+        if n == 0 {
+            return Ok(());
+        }
         let words: Sym<T> = own.object("ivars", ivars.cast_const(), n)?;
         let (value, values) = match wanted {
             Wanted::All(value) => (bits(value), DevicePtr::from_raw(0)),
@@ -526,6 +548,9 @@ pub(crate) fn queue_broadcast<T: Element>(
     stream: &Stream,
 ) -> Done {
     let team = own.team(team)?;
+    if n == 0 {
+        return Ok(());
+    }
     let (dest, source) = (
         own.bytes("dest", dest.cast_const(), n)?,
         own.bytes("source", source, n)?,
@@ -550,6 +575,9 @@ pub(crate) fn queue_fcollect<T: Element>(
     stream: &Stream,
 ) -> Done {
     let team = own.team(team)?;
+    if n == 0 {
+        return Ok(());
+    }
     let all = n.saturating_mul(team.n_pes());
     let dest = own.bytes("dest", dest.cast_const(), all)?;
     Ok(team.fcollect_on_stream(dest, own.bytes("source", source, n)?, stream)?)
@@ -563,6 +591,9 @@ pub(crate) fn queue_alltoall<T: Element>(
     stream: &Stream,
 ) -> Done {
     let team = own.team(team)?;
+    if n == 0 {
+        return Ok(());
+    }
     let all = n.saturating_mul(team.n_pes());
     let dest = own.bytes("dest", dest.cast_const(), all)?;
     Ok(team.alltoall_on_stream(dest, own.bytes("source", source, all)?, stream)?)
@@ -577,6 +608,9 @@ pub(crate) fn queue_reduce<T: Element + GpuNumber>(
     stream: &Stream,
 ) -> Done {
     let team = own.team(team)?;
+    if n == 0 {
+        return Ok(());
+    }
     let dest: Sym<T> = own.object("dest", dest.cast_const(), n)?;
     let source = own.object("source", source, n)?;
     Ok(team.reduce_on_stream(dest, source, fold, stream)?)
@@ -591,6 +625,9 @@ pub(crate) fn queue_reduce_scatter<T: Element + GpuNumber>(
     stream: &Stream,
 ) -> Done {
     let team = own.team(team)?;
+    if n == 0 {
+        return Ok(());
+    }
     let all = n.saturating_mul(team.n_pes());
     let dest: Sym<T> = own.object("dest", dest.cast_const(), n)?;
     let source = own.object("source", source, all)?;

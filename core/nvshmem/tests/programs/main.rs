@@ -260,6 +260,12 @@ fn programs_begin_and_end_in_every_way() {
             "again",
             "no_finalize",
             "attributes",
+            "twice",
+            "no_gpu",
+            "no_device",
+            "named_device",
+            "launch_first",
+            "fork_child",
         ] {
             ends_well(pes, &program, &[way], variables);
         }
@@ -275,9 +281,10 @@ fn programs_meet_by_a_unique_id_without_a_launcher() {
     };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (pes, path) in [(2, MAPPED), (4, RING)] {
-        for attributes in ["set", "rubbish", "hostlib"] {
+        for attributes in ["set", "rubbish", "hostlib", "again"] {
             let file = folder.join(format!("unique-id-{pes}-{attributes}"));
             let _ = std::fs::remove_file(&file);
+            let _ = std::fs::remove_file(file.with_extension("2"));
             let begin = |number: usize| {
                 let mut one = Command::new("timeout");
                 one.arg("60").arg(&program).arg("unique_id");
@@ -364,6 +371,11 @@ fn a_module_has_its_state_by_name() {
 }
 
 #[test]
+fn edges_are_right() {
+    all_well("edges", &[&[]]);
+}
+
+#[test]
 fn calls_that_make_no_sense_are_refused_with_a_reason() {
     let Some(program) = build("misuse", &["-DOXSHMEM_CHECK", "misuse.cu"]) else {
         return;
@@ -382,7 +394,7 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
         (10, "nvshmem_malloc"),
         (11, "there is no PE 77"),
         (12, "nvshmem_init"),
-        (13, "MPI_Init"),
+        (13, "MPI_"),
         (14, "flags"),
         (15, "team"),
         (16, "77"),

@@ -18,6 +18,13 @@ int main() {
     CUDA(cudaGetFuncBySymbol(&function, (const void*)greet));
     CUmodule module;
     CHECK(cuFuncGetModule(&module, (CUfunction)function) == CUDA_SUCCESS);
+    // This program's image has announced itself, so that it has its state: without it, only the call by name can give it.
+    CUdeviceptr variable;
+    size_t bytes = 0;
+    CHECK(cuModuleGetGlobal(&variable, &bytes, module, "oxshmem_state") == CUDA_SUCCESS && bytes > 0);
+    nvshmem_barrier_all();
+    CHECK(cuMemsetD8(variable + 4, 0xff, bytes - 4) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS);
+    CHECK(nvshmemx_cumodule_init(nullptr) != 0);
     CHECK(nvshmemx_cumodule_init(module) == 0);
     int* inbox = (int*)nvshmem_calloc(1, sizeof(int));
     greet<<<1, 1>>>(inbox, (me + 1) % pes);

@@ -4,6 +4,7 @@
 #include <string>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 __global__ void greet(int* inbox, int right) {
     nvshmem_int_p(inbox, nvshmem_my_pe() + 1, right);
@@ -91,6 +92,91 @@ static void no_finalize(char**) {
     nvshmem_barrier_all();
 }
 
+// Each init needs a finalize. One too many ends nothing.
+static void twice(char**) {
+    nvshmem_init();
+    nvshmem_init();
+    choose_device();
+    work();
+    nvshmem_finalize();
+    CHECK(nvshmemx_init_status() != NVSHMEM_STATUS_NOT_INITIALIZED);
+    work();
+    nvshmem_finalize();
+    CHECK(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED);
+    nvshmem_finalize();
+}
+
+// The end before a GPU was needed, and the job once more.
+static void no_gpu(char**) {
+    nvshmem_init();
+    me = nvshmem_my_pe();
+    nvshmem_team_config_t config;
+    nvshmem_team_get_config(NVSHMEM_TEAM_WORLD, &config);
+    CHECK(config.num_contexts == 0 && nvshmemx_init_status() == NVSHMEM_STATUS_IS_BOOTSTRAPPED);
+    nvshmem_finalize();
+    nvshmem_init();
+    choose_device();
+    work();
+    nvshmem_finalize();
+}
+
+// A GPU that is not there. The init that fails is none, and neither is a later one of the same job.
+static void no_device(char**) {
+    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    attributes.args.cuda_device_id = 99;
+    for (int time = 0; time < 2; ++time) {
+        const int status = nvshmemx_init_attr(0, &attributes);
+        CHECK(status != 0 && nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED);
+        if (status == 0) nvshmem_finalize();
+    }
+}
+
+// The GPU that the attributes name, where none is current.
+static void named_device(char**) {
+    int devices = 0;
+    CUDA(cudaGetDeviceCount(&devices));
+    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    attributes.args.cuda_device_id = devices - 1;
+    CHECK(nvshmemx_init_attr(0, &attributes) == 0);
+    CHECK(nvshmemx_init_status() >= NVSHMEM_STATUS_IS_INITIALIZED);
+    CUDA(cudaSetDevice(devices - 1));
+    work();
+    nvshmem_finalize();
+}
+
+__global__ void number(int* numbers) {
+    if (threadIdx.x == 0) numbers[0] = nvshmem_my_pe(), numbers[1] = nvshmem_n_pes();
+}
+
+// A collective launch is the first call that needs the GPU.
+static void launch_first(char**) {
+    nvshmem_init();
+    choose_device();
+    int *numbers, found[2];
+    CUDA(cudaMalloc(&numbers, sizeof found));
+    void* arguments[] = {&numbers};
+    CHECK(nvshmemx_collective_launch((const void*)number, 1, 32, arguments, 0, 0) == 0);
+    CUDA(cudaMemcpy(found, numbers, sizeof found, cudaMemcpyDeviceToHost));
+    CHECK(found[0] == nvshmem_my_pe() && found[1] == nvshmem_n_pes());
+    work();
+    nvshmem_finalize();
+}
+
+// The child of a PE is none.
+static void fork_child(char**) {
+    start();
+    work();
+    const pid_t child = fork();
+    if (child == 0) {
+        nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+        _exit(nvshmemx_init_attr(0, &attributes) == 0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    work();
+    nvshmem_finalize();
+}
+
 // A unique id by way of a file: no launcher is there. Words: NUMBER PES FILE, and `rubbish` for attributes that nobody has set.
 static void unique_id(char** words) {
     const int number = atoi(words[0]), n = atoi(words[1]);
@@ -116,7 +202,6 @@ static void unique_id(char** words) {
     CHECK(nvshmem_my_pe() == number && nvshmem_n_pes() == n);
     choose_device();
     if (host_only) {
-        // No kernel of this program is told of the job.
         int* block = (int*)nvshmem_calloc(1, sizeof(int));
         nvshmem_int_p(block, number + 1, (number + 1) % n);
         nvshmem_barrier_all();
@@ -126,6 +211,14 @@ static void unique_id(char** words) {
     }
     work();
     nvshmem_finalize();
+    // One more job, by an id of its own.
+    if (words[3] && !strcmp(words[3], "again")) {
+        words[3] = nullptr;
+        const std::string other = file + ".2";
+        std::string name = other;
+        words[2] = name.data();
+        unique_id(words);
+    }
 }
 
 // Attributes without a way to meet: the launcher's, as init.
@@ -153,7 +246,9 @@ int main(int count, char** words) {
         const char* name;
         void (*run)(char**);
     } ways[] = {{"thread", thread},       {"stages", stages},       {"device_first", device_first}, {"again", again},
-                {"no_finalize", no_finalize}, {"unique_id", unique_id}, {"attributes", attributes},     {"global_exit", global_exit}};
+                {"no_finalize", no_finalize}, {"unique_id", unique_id}, {"attributes", attributes},     {"global_exit", global_exit},
+                {"twice", twice}, {"no_gpu", no_gpu}, {"no_device", no_device}, {"named_device", named_device},
+                {"launch_first", launch_first}, {"fork_child", fork_child}};
     for (auto& way : ways)
         if (count > 1 && !strcmp(words[1], way.name)) {
             way.run(words + 2);
