@@ -2287,7 +2287,7 @@ OXSHMEM_DEVICE int exscan(Scope scope, team_t team, T* dest, const T* source, si
 // In the form of `Image` in core/oxshmem/src/bindings/images.rs.
 struct oxshmem_image {
     unsigned abi;
-    // The state's address on a device. An error of the runtime, or 0.
+    // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.
     int (*locate)(int device, void** state);
     const char* (*error)(int code);
 };
@@ -2315,13 +2315,11 @@ struct ThisImage {
     ThisImage(const ThisImage&) = delete;
 
     static int locate(int device, void** state) {
-        int before = device;
-        cudaError_t error = cudaGetDevice(&before);
+        int current = device;
+        cudaError_t error = cudaGetDevice(&current);
         // A thread that is at the device already keeps its context, which may be the program's own.
-        if (error == cudaSuccess && before != device) error = cudaSetDevice(device);
-        if (error == cudaSuccess) error = cudaGetSymbolAddress(state, oxshmem_state);
-        if (before != device) cudaSetDevice(before);
-        return error;
+        if (error == cudaSuccess && current != device) error = cudaSetDevice(device);
+        return error != cudaSuccess ? error : cudaGetSymbolAddress(state, oxshmem_state);
     }
     static const char* error(int code) { return cudaGetErrorString((cudaError_t)code); }
 } this_image;

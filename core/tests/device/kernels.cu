@@ -190,6 +190,16 @@ extern "C" __global__ void every_atomic(u64* words, u64* seen, int pe) {
     seen[6] = atomic_compare_swap(words + 0, 1, 2, pe);
     const double half = atomic_swap((double*)(words + 1), 0.5, pe);
     seen[7] = half == 0.0 && atomic_fetch((double*)(words + 1), pe) == 0.5;
+    // A number of 16 bits beside another, and a sum behind both.
+    short* narrow = (short*)(words + 2) + 1;
+    atomic_set16(narrow, 5, pe);
+    seen[8] = atomic_fetch16(narrow, pe);
+    seen[9] = atomic_swap16(narrow, -2, pe) == 5 && atomic_fetch_add16(narrow, 9, pe) == -2;
+    atomic_add16(narrow, 1, pe);
+    seen[10] = atomic_fetch((u32*)(words + 2), pe);
+    float* sum = (float*)(words + 2) + 1;
+    atomic_add(sum, 1.5f, pe);
+    seen[11] = atomic_fetch_add(sum, 0.25f, pe) == 1.5f && atomic_fetch(sum, pe) == 1.75f;
 }
 
 // Waits for several words of this PE, which others set; results to `seen`.

@@ -395,7 +395,7 @@ fn count(kernels: &Kernels<'_>) -> Result<()> {
 
 fn every_atomic(kernels: &Kernels<'_>) -> Result<()> {
     let world = kernels.world;
-    let (words, seen) = (zeroed::<u64>(world, 2)?, zeroed::<u64>(world, 8)?);
+    let (words, seen) = (zeroed::<u64>(world, 3)?, zeroed::<u64>(world, 12)?);
     let right = (world.my_pe() + 1) % world.n_pes();
     let args = Args::new()
         .with(kernels.at(words))
@@ -404,7 +404,20 @@ fn every_atomic(kernels: &Kernels<'_>) -> Result<()> {
     kernels.run(c"every_atomic", 1, 1, args)?;
     assert_eq!(
         read(world, seen)?,
-        [0xf0, 0xf0, 0xff, 0x3c, 0x3f, 0x7e, 0x7e, 1]
+        [
+            0xf0,
+            0xf0,
+            0xff,
+            0x3c,
+            0x3f,
+            0x7e,
+            0x7e,
+            1,
+            5,
+            1,
+            8 << 16,
+            1
+        ]
     );
     Ok(())
 }
