@@ -50,14 +50,18 @@ fn the_program_in_python_of_the_pages() {
     let run_block = |block: &str| {
         let script = file("page.py", block);
         let mut job = tool("oshrun");
-        job.args(["-n", "4", "--timeout", PATIENCE, python]).arg(script);
+        job.args(["-n", "4", "--timeout", PATIENCE, python])
+            .arg(script);
         job.env("OXSHMEM_LIBRARY", prefix().join("lib/liboxshmem.so"));
-        job.env("SHMEM_SYMMETRIC_SIZE", "64M").env("PYTHONPATH", &examples);
+        job.env("SHMEM_SYMMETRIC_SIZE", "64M")
+            .env("PYTHONPATH", &examples);
         run(job.env("PYTHONDONTWRITEBYTECODE", "1"));
     };
     for page in ["c.md", "guide/first-steps-python.md"] {
         let blocks = blocks(page, "python");
-        let mut own = blocks.iter().filter(|block| block.starts_with("import oxshmem"));
+        let mut own = blocks
+            .iter()
+            .filter(|block| block.starts_with("import oxshmem"));
         run_block(own.next().unwrap());
         assert!(own.next().is_none(), "{page}");
     }

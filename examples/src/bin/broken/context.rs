@@ -2,7 +2,7 @@
 
 use oxshmem::{Cmp, ContextOptions, World};
 
-use crate::{LEN, check};
+use crate::check::{LEN, check};
 
 /// PE 0 gives data to PE 1 on a context of its own, and raises a flag.
 pub fn run(world: &World, mended: bool) -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use oxshmem::{Cmp, World};
 
-use crate::{LEN, check};
+use crate::check::{LEN, check};
 
 /// PE 0 gives data to PE 1, and raises a flag.
 pub fn run(world: &World, mended: bool) -> anyhow::Result<()> {

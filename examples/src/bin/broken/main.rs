@@ -9,6 +9,7 @@ use anyhow::ensure;
 use clap::{Parser, ValueEnum};
 use oxshmem::World;
 
+mod check;
 mod context;
 mod flag;
 mod meeting;
@@ -48,9 +49,6 @@ enum Program {
     Context,
 }
 
-/// Words that each program moves.
-const LEN: usize = 64;
-
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,16 +81,5 @@ fn run(args: &Args) -> anyhow::Result<()> {
         program(&world, args.mended)?;
     }
     world.finalize()?;
-    Ok(())
-}
-
-/// An error that says how many of the words that should be there are not.
-fn check(words: &[u64], expected: u64, remedy: &str) -> anyhow::Result<()> {
-    let late = words.iter().filter(|word| **word != expected).count();
-    ensure!(
-        late == 0,
-        "{late} of {} words are not there yet: {remedy}",
-        words.len()
-    );
     Ok(())
 }

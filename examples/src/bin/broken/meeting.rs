@@ -2,7 +2,7 @@
 
 use oxshmem::World;
 
-use crate::{LEN, check};
+use crate::check::{LEN, check};
 
 /// Each PE gives data to its right neighbour. Then all meet.
 pub fn run(world: &World, mended: bool) -> anyhow::Result<()> {

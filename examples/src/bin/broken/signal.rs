@@ -2,7 +2,7 @@
 
 use oxshmem::{Cmp, SignalOp, World};
 
-use crate::{LEN, check};
+use crate::check::{LEN, check};
 
 /// PE 0 gives a head and a body to PE 1, with one signal.
 pub fn run(world: &World, mended: bool) -> anyhow::Result<()> {
