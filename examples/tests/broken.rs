@@ -87,7 +87,7 @@ fn the_page_shows_the_code_of_each_program() {
         let (source, block) = (lines(&source), lines(block.trim_end()));
         let found = source.windows(block.len()).any(|part| part == block);
         assert!(found, "{program}: the page shows {block:#?}");
-        assert!(PAGE.contains(&format!("broken {program} ")), "{program}");
+        assert!(PAGE.contains(&format!("`broken {program}`")), "{program}");
     }
     assert!(shown.next().is_none(), "the page has more programs");
 }
