@@ -14,6 +14,8 @@ fn main() -> io::Result<()> {
         "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
         script.display()
     );
+    // The exit handler stays where it is.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libnvshmem_host.so.3");
     Ok(())
 }

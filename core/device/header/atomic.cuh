@@ -93,6 +93,8 @@ OXSHMEM_NOT_FETCHING(atomic_xor, xor_with, OP_XOR)
 template <class T>
 struct Computed {
     typedef T Type;
+    OXSHMEM_DEVICE Type of(T value) { return value; }
+    OXSHMEM_DEVICE T rounded(Type value) { return value; }
 };
 
 namespace atomics {
@@ -175,8 +177,7 @@ template <class T>
 struct Add16 {
     T value;
     OXSHMEM_MEMBER T operator()(T old) const {
-        typedef typename Computed<T>::Type Value;
-        return (T)((Value)old + (Value)value);
+        return Computed<T>::rounded(Computed<T>::of(old) + Computed<T>::of(value));
     }
 };
 

@@ -115,9 +115,9 @@ template <class Operation, class T>
 OXSHMEM_OUTLINE void fold(Call call, u32 first, u32 last, T* out, u64 elements) {
     for (u64 e = call.group.rank(); e < elements; e += call.group.size()) {
         typedef typename Computed<T>::Type Value;
-        Value value = (Value)((const T*)place(call, first))[e];
-        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, (Value)((const T*)place(call, i))[e]);
-        out[e] = (T)value;
+        Value value = Computed<T>::of(((const T*)place(call, first))[e]);
+        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, Computed<T>::of(((const T*)place(call, i))[e]));
+        out[e] = Computed<T>::rounded(value);
     }
     call.group.sync();
 }

@@ -10,7 +10,7 @@
 // In the form of `Image` in core/oxshmem/src/bindings/images.rs.
 struct oxshmem_image {
     unsigned abi;
-    // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.
+    // The state's address on a device. An error of the runtime, or 0.
     int (*locate)(int device, void** state);
     const char* (*error)(int code);
 };
@@ -38,8 +38,13 @@ struct ThisImage {
     ThisImage(const ThisImage&) = delete;
 
     static int locate(int device, void** state) {
-        const cudaError_t chosen = cudaSetDevice(device);
-        return chosen != cudaSuccess ? chosen : cudaGetSymbolAddress(state, oxshmem_state);
+        int before = device;
+        cudaError_t error = cudaGetDevice(&before);
+        // A thread that is at the device already keeps its context, which may be the program's own.
+        if (error == cudaSuccess && before != device) error = cudaSetDevice(device);
+        if (error == cudaSuccess) error = cudaGetSymbolAddress(state, oxshmem_state);
+        if (before != device) cudaSetDevice(before);
+        return error;
     }
     static const char* error(int code) { return cudaGetErrorString((cudaError_t)code); }
 } this_image;

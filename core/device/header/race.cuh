@@ -30,7 +30,11 @@ OXSHMEM_DEVICE void begin(Scope scope, const void* from, Operand from_as, void* 
     softcuda_moves_operands(1);
 }
 OXSHMEM_DEVICE void end() { softcuda_moves_operands(0); }
-OXSHMEM_DEVICE void completes(Completes by) { softcuda_completes(by); }
+// The fence is the beginning of that of a quiet: what others have told this thread by an atomic before is complete, too (G2).
+OXSHMEM_DEVICE void completes(Completes by) {
+    if (by == QUIET) __threadfence_system();
+    softcuda_completes(by);
+}
 
 #else
 

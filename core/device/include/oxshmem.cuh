@@ -871,7 +871,11 @@ OXSHMEM_DEVICE void begin(Scope scope, const void* from, Operand from_as, void* 
     softcuda_moves_operands(1);
 }
 OXSHMEM_DEVICE void end() { softcuda_moves_operands(0); }
-OXSHMEM_DEVICE void completes(Completes by) { softcuda_completes(by); }
+// The fence is the beginning of that of a quiet: what others have told this thread by an atomic before is complete, too (G2).
+OXSHMEM_DEVICE void completes(Completes by) {
+    if (by == QUIET) __threadfence_system();
+    softcuda_completes(by);
+}
 
 #else
 
@@ -1395,6 +1399,8 @@ OXSHMEM_NOT_FETCHING(atomic_xor, xor_with, OP_XOR)
 template <class T>
 struct Computed {
     typedef T Type;
+    OXSHMEM_DEVICE Type of(T value) { return value; }
+    OXSHMEM_DEVICE T rounded(Type value) { return value; }
 };
 
 namespace atomics {
@@ -1477,8 +1483,7 @@ template <class T>
 struct Add16 {
     T value;
     OXSHMEM_MEMBER T operator()(T old) const {
-        typedef typename Computed<T>::Type Value;
-        return (T)((Value)old + (Value)value);
+        return Computed<T>::rounded(Computed<T>::of(old) + Computed<T>::of(value));
     }
 };
 
@@ -2091,9 +2096,9 @@ template <class Operation, class T>
 OXSHMEM_OUTLINE void fold(Call call, u32 first, u32 last, T* out, u64 elements) {
     for (u64 e = call.group.rank(); e < elements; e += call.group.size()) {
         typedef typename Computed<T>::Type Value;
-        Value value = (Value)((const T*)place(call, first))[e];
-        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, (Value)((const T*)place(call, i))[e]);
-        out[e] = (T)value;
+        Value value = Computed<T>::of(((const T*)place(call, first))[e]);
+        for (u32 i = first + 1; i <= last; ++i) value = Operation::of(value, Computed<T>::of(((const T*)place(call, i))[e]));
+        out[e] = Computed<T>::rounded(value);
     }
     call.group.sync();
 }
@@ -2282,7 +2287,7 @@ OXSHMEM_DEVICE int exscan(Scope scope, team_t team, T* dest, const T* source, si
 // In the form of `Image` in core/oxshmem/src/bindings/images.rs.
 struct oxshmem_image {
     unsigned abi;
-    // The state's address on a device, which becomes the thread's own. An error of the runtime, or 0.
+    // The state's address on a device. An error of the runtime, or 0.
     int (*locate)(int device, void** state);
     const char* (*error)(int code);
 };
@@ -2310,8 +2315,13 @@ struct ThisImage {
     ThisImage(const ThisImage&) = delete;
 
     static int locate(int device, void** state) {
-        const cudaError_t chosen = cudaSetDevice(device);
-        return chosen != cudaSuccess ? chosen : cudaGetSymbolAddress(state, oxshmem_state);
+        int before = device;
+        cudaError_t error = cudaGetDevice(&before);
+        // A thread that is at the device already keeps its context, which may be the program's own.
+        if (error == cudaSuccess && before != device) error = cudaSetDevice(device);
+        if (error == cudaSuccess) error = cudaGetSymbolAddress(state, oxshmem_state);
+        if (before != device) cudaSetDevice(before);
+        return error;
     }
     static const char* error(int code) { return cudaGetErrorString((cudaError_t)code); }
 } this_image;

@@ -10,7 +10,7 @@
 
 #include "device/oxshmem_calls.cuh"
 
-#define OXSHMEM_BLOCK extern "C" __device__ __attribute__((always_inline))
+#define OXSHMEM_OF_BLOCK extern "C" __device__ __attribute__((always_inline))
 
 namespace oxshmem {
 namespace blocks {
@@ -63,15 +63,17 @@ OXSHMEM_DEVICE T atomic(int operation, T* word, T value, T old, int pe) {
 }  // namespace blocks
 }  // namespace oxshmem
 
-OXSHMEM_BLOCK int oxshmem_block_my_pe() { return oxshmem::my_pe(); }
-OXSHMEM_BLOCK int oxshmem_block_n_pes() { return oxshmem::n_pes(); }
-OXSHMEM_BLOCK int oxshmem_block_team_my_pe(int team) { return oxshmem::team_my_pe(team); }
-OXSHMEM_BLOCK int oxshmem_block_team_n_pes(int team) { return oxshmem::team_n_pes(team); }
-OXSHMEM_BLOCK int oxshmem_block_team_translate_pe(int team, int pe, int to) { return oxshmem::team_translate_pe(team, pe, to); }
-OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_ptr(oxshmem::u64 at, int pe) { return (oxshmem::u64)oxshmem::ptr((char*)at, pe); }
+OXSHMEM_OF_BLOCK int oxshmem_block_my_pe() { return oxshmem::my_pe(); }
+OXSHMEM_OF_BLOCK int oxshmem_block_n_pes() { return oxshmem::n_pes(); }
+OXSHMEM_OF_BLOCK int oxshmem_block_team_my_pe(int team) { return oxshmem::team_my_pe(team); }
+OXSHMEM_OF_BLOCK int oxshmem_block_team_n_pes(int team) { return oxshmem::team_n_pes(team); }
+OXSHMEM_OF_BLOCK int oxshmem_block_team_translate_pe(int team, int pe, int to) {
+    return oxshmem::team_translate_pe(team, pe, to);
+}
+OXSHMEM_OF_BLOCK oxshmem::u64 oxshmem_block_ptr(oxshmem::u64 at, int pe) { return (oxshmem::u64)oxshmem::ptr((char*)at, pe); }
 
 #define OXSHMEM_COPY(name)                                                                                                     \
-    OXSHMEM_BLOCK int oxshmem_block_##name(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, int pe) {                \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##name(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, int pe) {            \
         oxshmem::name(oxshmem::block(), (void*)dest, (const void*)source, bytes, pe);                                          \
         return 0;                                                                                                              \
     }
@@ -81,10 +83,10 @@ OXSHMEM_COPY(getmem)
 OXSHMEM_COPY(getmem_nbi)
 
 #define OXSHMEM_PUT_SIGNAL(name)                                                                                               \
-    OXSHMEM_BLOCK int oxshmem_block_##name(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, oxshmem::u64 signal,     \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##name(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, oxshmem::u64 signal, \
                                            oxshmem::u64 value, int operation, int pe) {                                        \
         oxshmem::name(oxshmem::block(), (char*)dest, (const char*)source, bytes, (oxshmem::u64*)signal, value,                 \
-                      nvshmem_ox::operation(operation), pe);                                                       \
+                      nvshmem_ox::operation(operation), pe);                                                                   \
         return 0;                                                                                                              \
     }
 OXSHMEM_PUT_SIGNAL(put_signal)
@@ -92,20 +94,20 @@ OXSHMEM_PUT_SIGNAL(put_signal_nbi)
 
 // Strided copies and single values, by the width of elements.
 #define OXSHMEM_WIDTH(bits, Element, Value)                                                                                    \
-    OXSHMEM_BLOCK int oxshmem_block_iput##bits(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 dest_stride,                \
+    OXSHMEM_OF_BLOCK int oxshmem_block_iput##bits(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 dest_stride,            \
                                                oxshmem::u64 source_stride, oxshmem::u64 n, int pe) {                           \
         oxshmem::iput(oxshmem::block(), (Element*)dest, (const Element*)source, dest_stride, source_stride, n, pe);            \
         return 0;                                                                                                              \
     }                                                                                                                          \
-    OXSHMEM_BLOCK int oxshmem_block_iget##bits(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 dest_stride,                \
+    OXSHMEM_OF_BLOCK int oxshmem_block_iget##bits(oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 dest_stride,            \
                                                oxshmem::u64 source_stride, oxshmem::u64 n, int pe) {                           \
         oxshmem::iget(oxshmem::block(), (Element*)dest, (const Element*)source, dest_stride, source_stride, n, pe);            \
         return 0;                                                                                                              \
     }                                                                                                                          \
-    OXSHMEM_BLOCK int oxshmem_block_p##bits(oxshmem::u64 dest, Value value, int pe) {                                          \
+    OXSHMEM_OF_BLOCK int oxshmem_block_p##bits(oxshmem::u64 dest, Value value, int pe) {                                       \
         return oxshmem::blocks::do_once([=] { oxshmem::p((Element*)dest, (Element)value, pe); });                              \
     }                                                                                                                          \
-    OXSHMEM_BLOCK Value oxshmem_block_g##bits(oxshmem::u64 source, int pe) {                                                   \
+    OXSHMEM_OF_BLOCK Value oxshmem_block_g##bits(oxshmem::u64 source, int pe) {                                                \
         return (Value)oxshmem::blocks::once([=] { return oxshmem::g((const Element*)source, pe); });                           \
     }
 OXSHMEM_WIDTH(8, oxshmem::u8, oxshmem::u32)
@@ -114,19 +116,19 @@ OXSHMEM_WIDTH(32, oxshmem::u32, oxshmem::u32)
 OXSHMEM_WIDTH(64, oxshmem::u64, oxshmem::u64)
 
 // Signals, and atomics by the width of words.
-OXSHMEM_BLOCK int oxshmem_block_signal_op(oxshmem::u64 signal, oxshmem::u64 value, int operation, int pe) {
+OXSHMEM_OF_BLOCK int oxshmem_block_signal_op(oxshmem::u64 signal, oxshmem::u64 value, int operation, int pe) {
     return oxshmem::blocks::do_once(
         [=] { oxshmem::signal((oxshmem::u64*)signal, value, nvshmem_ox::operation(operation), pe); });
 }
-OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_signal_fetch(oxshmem::u64 signal) {
+OXSHMEM_OF_BLOCK oxshmem::u64 oxshmem_block_signal_fetch(oxshmem::u64 signal) {
     return oxshmem::blocks::once([=] { return oxshmem::signal_fetch((oxshmem::u64*)signal); });
 }
-OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_signal_wait_until(oxshmem::u64 signal, int compare, oxshmem::u64 value) {
+OXSHMEM_OF_BLOCK oxshmem::u64 oxshmem_block_signal_wait_until(oxshmem::u64 signal, int compare, oxshmem::u64 value) {
     return oxshmem::blocks::once(
         [=] { return oxshmem::signal_wait_until((oxshmem::u64*)signal, nvshmem_ox::compare(compare), value); });
 }
 #define OXSHMEM_ATOMIC(bits, Word)                                                                                             \
-    OXSHMEM_BLOCK Word oxshmem_block_atomic##bits(int operation, oxshmem::u64 word, Word value, Word old, int pe) {            \
+    OXSHMEM_OF_BLOCK Word oxshmem_block_atomic##bits(int operation, oxshmem::u64 word, Word value, Word old, int pe) {         \
         return (Word)oxshmem::blocks::once([=] { return oxshmem::blocks::atomic(operation, (Word*)word, value, old, pe); });   \
     }
 OXSHMEM_ATOMIC(32, oxshmem::u32)
@@ -134,50 +136,50 @@ OXSHMEM_ATOMIC(64, oxshmem::u64)
 
 // Waits for words of this PE, by their type.
 #define OXSHMEM_WAIT(type, Word)                                                                                               \
-    OXSHMEM_BLOCK int oxshmem_block_##type##_wait_until(oxshmem::u64 word, int compare, Word value) {                          \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##type##_wait_until(oxshmem::u64 word, int compare, Word value) {                       \
         return oxshmem::blocks::do_once(                                                                                       \
-            [=] { oxshmem::wait_until((Word*)word, nvshmem_ox::compare(compare), value); });                              \
+            [=] { oxshmem::wait_until((Word*)word, nvshmem_ox::compare(compare), value); });                                   \
     }                                                                                                                          \
-    OXSHMEM_BLOCK int oxshmem_block_##type##_test(oxshmem::u64 word, int compare, Word value) {                                \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##type##_test(oxshmem::u64 word, int compare, Word value) {                             \
         return (int)oxshmem::blocks::once(                                                                                     \
-            [=] { return oxshmem::test((Word*)word, nvshmem_ox::compare(compare), value); });                             \
+            [=] { return oxshmem::test((Word*)word, nvshmem_ox::compare(compare), value); });                                  \
     }                                                                                                                          \
-    OXSHMEM_BLOCK int oxshmem_block_##type##_wait_until_all(oxshmem::u64 words, oxshmem::u64 n, int compare, Word value) {     \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##type##_wait_until_all(oxshmem::u64 words, oxshmem::u64 n, int compare, Word value) {  \
         return oxshmem::blocks::do_once(                                                                                       \
-            [=] { oxshmem::wait_until_all((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });             \
+            [=] { oxshmem::wait_until_all((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });                  \
     }                                                                                                                          \
-    OXSHMEM_BLOCK oxshmem::u64 oxshmem_block_##type##_wait_until_any(oxshmem::u64 words, oxshmem::u64 n, int compare,          \
+    OXSHMEM_OF_BLOCK oxshmem::u64 oxshmem_block_##type##_wait_until_any(oxshmem::u64 words, oxshmem::u64 n, int compare,       \
                                                                      Word value) {                                             \
         return oxshmem::blocks::once(                                                                                          \
-            [=] { return oxshmem::wait_until_any((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });      \
+            [=] { return oxshmem::wait_until_any((Word*)words, n, nullptr, nvshmem_ox::compare(compare), value); });           \
     }
 OXSHMEM_WAIT(int32, int)
 OXSHMEM_WAIT(uint32, oxshmem::u32)
 OXSHMEM_WAIT(int64, oxshmem::i64)
 OXSHMEM_WAIT(uint64, oxshmem::u64)
 
-OXSHMEM_BLOCK int oxshmem_block_fence() { return oxshmem::blocks::do_once([] { oxshmem::fence(); }); }
-OXSHMEM_BLOCK int oxshmem_block_quiet() { return oxshmem::blocks::do_once([] { oxshmem::quiet(); }); }
-OXSHMEM_BLOCK int oxshmem_block_flush() { return oxshmem::blocks::do_once([] { oxshmem::flush(); }); }
+OXSHMEM_OF_BLOCK int oxshmem_block_fence() { return oxshmem::blocks::do_once([] { oxshmem::fence(); }); }
+OXSHMEM_OF_BLOCK int oxshmem_block_quiet() { return oxshmem::blocks::do_once([] { oxshmem::quiet(); }); }
+OXSHMEM_OF_BLOCK int oxshmem_block_flush() { return oxshmem::blocks::do_once([] { oxshmem::flush(); }); }
 
-OXSHMEM_BLOCK int oxshmem_block_barrier(int team) { return oxshmem::barrier(oxshmem::block(), team); }
-OXSHMEM_BLOCK int oxshmem_block_sync(int team) { return oxshmem::sync(oxshmem::block(), team); }
-OXSHMEM_BLOCK int oxshmem_block_broadcastmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, int root) {
+OXSHMEM_OF_BLOCK int oxshmem_block_barrier(int team) { return oxshmem::barrier(oxshmem::block(), team); }
+OXSHMEM_OF_BLOCK int oxshmem_block_sync(int team) { return oxshmem::sync(oxshmem::block(), team); }
+OXSHMEM_OF_BLOCK int oxshmem_block_broadcastmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes, int root) {
     return oxshmem::broadcast(oxshmem::block(), team, (char*)dest, (const char*)source, bytes, root);
 }
-OXSHMEM_BLOCK int oxshmem_block_fcollectmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes) {
+OXSHMEM_OF_BLOCK int oxshmem_block_fcollectmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes) {
     return oxshmem::fcollect(oxshmem::block(), team, (char*)dest, (const char*)source, bytes);
 }
-OXSHMEM_BLOCK int oxshmem_block_alltoallmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes) {
+OXSHMEM_OF_BLOCK int oxshmem_block_alltoallmem(int team, oxshmem::u64 dest, oxshmem::u64 source, oxshmem::u64 bytes) {
     return oxshmem::alltoall(oxshmem::block(), team, (char*)dest, (const char*)source, bytes);
 }
 
 #define OXSHMEM_REDUCE(type, Element, name, Operation)                                                                         \
-    OXSHMEM_BLOCK int oxshmem_block_##type##_##name##_reduce(int team, oxshmem::u64 dest, oxshmem::u64 source,                 \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##type##_##name##_reduce(int team, oxshmem::u64 dest, oxshmem::u64 source,              \
                                                              oxshmem::u64 n) {                                                 \
         return oxshmem::reduce<oxshmem::Operation>(oxshmem::block(), team, (Element*)dest, (const Element*)source, n);         \
     }                                                                                                                          \
-    OXSHMEM_BLOCK int oxshmem_block_##type##_##name##_reducescatter(int team, oxshmem::u64 dest, oxshmem::u64 source,          \
+    OXSHMEM_OF_BLOCK int oxshmem_block_##type##_##name##_reducescatter(int team, oxshmem::u64 dest, oxshmem::u64 source,       \
                                                                     oxshmem::u64 n) {                                          \
         return oxshmem::reduce_scatter<oxshmem::Operation>(oxshmem::block(), team, (Element*)dest, (const Element*)source, n); \
     }

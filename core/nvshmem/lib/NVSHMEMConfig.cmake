@@ -1,5 +1,7 @@
-# NVSHMEM's interface over oxshmem, as CMake finds it: find_package(NVSHMEM), then link with nvshmem::nvshmem, or with nvshmem::nvshmem_host and
-# nvshmem::nvshmem_device. CMake finds it below NVSHMEM_ROOT, NVSHMEM_DIR or CMAKE_PREFIX_PATH.
+# NVSHMEM's interface over oxshmem, as CMake finds it: find_package(NVSHMEM), then link with nvshmem::nvshmem, or with
+# nvshmem::nvshmem_host and
+# nvshmem::nvshmem_device.
+# CMake finds it below NVSHMEM_ROOT, NVSHMEM_DIR or CMAKE_PREFIX_PATH.
 get_filename_component(NVSHMEM_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(NVSHMEM_HOME "${NVSHMEM_PREFIX}")
 set(NVSHMEM_INCLUDE_DIR "${NVSHMEM_PREFIX}/include")

@@ -44,16 +44,16 @@ pub(crate) fn text_of(id: &UniqueId) -> Done<&str> {
         .filter(|text| !text.is_empty());
     text.ok_or_else(|| {
         Failure::argument(
-            "the unique id is none of this library's; make one by nvshmemx_get_uniqueid on one process, and give its 128 bytes to all",
+            "the unique id is none of this library's: the process that makes it could not (its error says why), or its 128 bytes from \
+             nvshmemx_get_uniqueid did not come to this one as they were",
         )
     })
 }
 
-/// The id's place, if this process has made it. Nobody else can join by it again.
+/// The id's place, if this process has made it. Its other ids go: a process is in one job at a time.
 pub(crate) fn take_invitation(id: &str) -> Option<Invitation> {
-    let mut made = made();
-    let at = made.iter().position(|invitation| invitation.id() == id)?;
-    Some(made.swap_remove(at))
+    let made = std::mem::take(&mut *made());
+    made.into_iter().find(|invitation| invitation.id() == id)
 }
 
 pub(crate) unsafe fn get_uniqueid(call: &'static str, uniqueid: *mut UniqueId) -> i32 {

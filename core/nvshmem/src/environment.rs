@@ -1,5 +1,7 @@
 //! NVSHMEM's environment variables: those with a meaning here, and those without.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use oxshmem::{Builder, bindings};
 
 use crate::failure::print;
@@ -95,8 +97,40 @@ fn is_without_effect(name: &str) -> bool {
         && !MAPPED.iter().any(|(known, _)| *known == name)
 }
 
-/// Tells what the first PE is asked to tell at the start, and which variables have no effect.
+/// Variables whose values have no meaning here, and the values that have one.
+fn unknown_values() -> Vec<String> {
+    let known = |name: &str, values: &[&str]| {
+        let given = value(name).filter(|given| !values.contains(&given.to_lowercase().as_str()));
+        given.map(|given| format!("{name}={given} (known here: {})", values.join(", ")))
+    };
+    let teams = value("NVSHMEM_MAX_TEAMS").filter(|given| given.trim().parse::<usize>().is_err());
+    [
+        known(
+            "NVSHMEM_REMOTE_TRANSPORT",
+            &["ibrc", "ibdevx", "ibgda", "ucx", "libfabric"],
+        ),
+        known(DEBUG, &["warn", "info", "trace"]),
+        known("NVSHMEM_BOOTSTRAP", &["pmi", "mpi", "shmem"]),
+        teams.map(|given| format!("NVSHMEM_MAX_TEAMS={given} (give a number)")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Tells what the first PE is asked to tell at the start, and which variables have no effect. Once in a process.
 pub(crate) fn tell() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let unknown = unknown_values();
+    if !unknown.is_empty() {
+        print(&format!(
+            "values without effect here: {}",
+            unknown.join(", ")
+        ));
+    }
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut without: Vec<String> = names.filter(|name| is_without_effect(name)).collect();
     without.sort();

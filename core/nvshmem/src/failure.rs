@@ -2,10 +2,11 @@
 
 use std::ffi::c_int;
 use std::io::Write;
+use std::sync::OnceLock;
 
 use oxshmem::Error;
 
-use crate::state;
+use crate::numbers;
 
 /// NVSHMEM's codes.
 pub(crate) mod code {
@@ -94,7 +95,12 @@ pub(crate) fn print(message: &str) {
 #[cold]
 pub(crate) fn report(call: &str, failure: &Failure) {
     let words = failure.words();
-    match state::my_pe() {
+    // The library's own errors begin with the call's name.
+    let again = words
+        .strip_prefix(call)
+        .and_then(|rest| rest.strip_prefix(": "));
+    let words = again.unwrap_or(&words);
+    match numbers::my_pe() {
         Some(me) => print(&format!("PE {me}: {call}: {words}")),
         None => print(&format!("{call}: {words}")),
     }
@@ -122,10 +128,21 @@ pub(crate) fn or_end_job<R>(call: &'static str, done: Done<R>) -> R {
     }
 }
 
+/// The function that ends the job of this process, if it is a PE: set by the module that keeps the job.
+static ABORT: OnceLock<fn(c_int)> = OnceLock::new();
+
+/// Has failures end the job by a function from here on. It takes no lock that a call holds.
+pub(crate) fn abort_by(abort: fn(c_int)) {
+    // The same function each time.
+    let _ = ABORT.set(abort);
+}
+
 /// Ends the job with a status: every PE, whatever it is doing.
 #[cold]
 pub(crate) fn end_job(status: c_int) -> ! {
-    state::abort(status);
+    if let Some(abort) = ABORT.get() {
+        abort(status);
+    }
     // SAFETY: ends the process. Without a launcher nobody else does; and no exit handler may wait for other PEs.
     unsafe { libc::_exit(status) }
 }

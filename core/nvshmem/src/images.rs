@@ -2,6 +2,9 @@
 
 use oxshmem::bindings;
 
+use crate::failure::status;
+use crate::state::with_pe;
+
 /// Announces an image.
 ///
 /// # Safety
@@ -17,4 +20,12 @@ pub unsafe extern "C" fn oxshmem_register_image(image: *const bindings::Image) {
 #[unsafe(no_mangle)]
 pub extern "C" fn oxshmem_unregister_image(image: *const bindings::Image) {
     bindings::unregister_image(image);
+}
+
+/// Opens the GPU's part, and gives images that came since the last call their states: `nvshmemx_collective_launch` begins with it, which is
+/// inline in the program. Collective where it opens that part. A status.
+#[unsafe(no_mangle)]
+pub extern "C" fn oxshmem_prepare_launch() -> i32 {
+    const CALL: &str = "nvshmemx_collective_launch";
+    status(CALL, with_pe(CALL, |_| Ok(())))
 }

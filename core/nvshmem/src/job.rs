@@ -6,35 +6,10 @@ use oxshmem::bindings;
 use oxshmem_bootstrap::Bootstrap;
 
 use crate::failure::{Done, Failure};
+use crate::numbers;
 use crate::pe::Pe;
-use crate::state;
+use crate::places::Places;
 use crate::types::NO_DEVICE;
-
-/// The place of each PE: the number of its host, and its own number there.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    pub(crate) hosts: Vec<usize>,
-    pub(crate) on_host: Vec<usize>,
-}
-
-impl Places {
-    /// By the hosts' names, in the order of PEs.
-    fn of(names: &[Vec<u8>]) -> Places {
-        let mut known: Vec<(&[u8], usize)> = Vec::new();
-        let (mut hosts, mut on_host) = (Vec::new(), Vec::new());
-        for name in names {
-            let at = known.iter().position(|(other, _)| other == name);
-            let at = at.unwrap_or_else(|| {
-                known.push((name, 0));
-                known.len() - 1
-            });
-            hosts.push(at);
-            on_host.push(known[at].1);
-            known[at].1 += 1;
-        }
-        Places { hosts, on_host }
-    }
-}
 
 /// The job of this process.
 pub(crate) struct Job {
@@ -81,18 +56,32 @@ impl Job {
         self.initialized > 0
     }
 
+    /// Whether the job can be begun: it has a bootstrap, or all of its parts.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bootstrap.is_some() || self.pe.is_some()
+    }
+
     /// Whether the GPU's part is open.
     pub(crate) fn is_open(&self) -> bool {
         self.pe.is_some()
     }
 
-    /// One more init. Where every PE has a current GPU the GPU's part opens, too. Collective, if it is the first.
+    /// One more init. Where every PE has a current GPU the GPU's part opens, too. Collective, if it is the first. An init that fails
+    /// is none.
     pub(crate) fn begin(&mut self, call: &'static str) -> Done {
-        self.initialized += 1;
-        state::set_numbers(self.me as i32, self.n as i32);
-        if self.initialized > 1 {
-            return Ok(());
+        if self.initialized == 0 {
+            // Messages name this PE.
+            numbers::set(self.me as i32, self.n as i32);
+            if let Err(failure) = self.begin_first(call) {
+                numbers::set(-1, -1);
+                return Err(failure);
+            }
         }
+        self.initialized += 1;
+        Ok(())
+    }
+
+    fn begin_first(&mut self, call: &'static str) -> Done {
         if let Some(pe) = &mut self.pe {
             return pe.begin_again(call);
         }
@@ -117,13 +106,12 @@ impl Job {
         if self.pe.is_none() {
             let Some(bootstrap) = self.bootstrap.take() else {
                 return Err(Failure::Start(
-                    "the GPU's part of the library could not be opened before: see the first error"
+                    "the GPU's part of the library could not be opened: the first error says why; end the program, and mend that"
                         .into(),
                 ));
             };
             self.pe = Some(Pe::open(call, bootstrap, &self.places, self.device)?);
         }
-        // It is there.
         self.pe.as_mut().ok_or(Failure::NotInitialized)
     }
 
@@ -174,18 +162,6 @@ impl Job {
                 self.leave();
                 Ok(())
             }
-        }
-    }
-
-    /// Ends the whole job.
-    pub(crate) fn abort(&self, status: i32) {
-        match (&self.pe, &self.bootstrap) {
-            (Some(pe), _) => pe.abort(status),
-            (None, Some(bootstrap)) => {
-                let why = format!("PE {} ended the job with status {status}", self.me);
-                bootstrap.abort(status, &why);
-            }
-            (None, None) => {}
         }
     }
 }

@@ -39,13 +39,16 @@ mod job;
 mod launch;
 mod memory;
 mod modules;
+mod numbers;
 mod other_libraries;
 mod pe;
+mod places;
 mod regions;
 mod rma;
 mod setup;
 mod state;
 mod streams;
+mod team_table;
 mod teams;
 mod types;
 

@@ -23,22 +23,37 @@ const MPI: [&CStr; 4] = [
     c"libmpi.so",
 ];
 
-/// A symbol of the program or of one of the libraries.
+/// A symbol of the program, or of one of the libraries: of one that the program has loaded, if there is one, or of the first that is there.
 fn symbol(name: &CStr, libraries: &[&CStr]) -> Option<*mut c_void> {
     // SAFETY: a string that ends; the program's own scope.
     let mut found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    for library in libraries {
+    let tries = [libc::RTLD_NOLOAD, libc::RTLD_GLOBAL]
+        .into_iter()
+        .flat_map(|how| libraries.iter().map(move |library| (how, library)));
+    for (how, library) in tries {
         if !found.is_null() {
             break;
         }
         // SAFETY: a string that ends. The library stays loaded: its calls are used for as long as the program uses it.
-        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
+        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | how) };
         if !handle.is_null() {
             // SAFETY: the handle of a loaded library, and a string that ends.
             found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         }
     }
     (!found.is_null()).then_some(found)
+}
+
+/// The first rank's new id, and no id on the others. One that cannot be made is zeros, so that all ranks meet; its error is for afterwards.
+fn id_of(rank: c_int) -> (UniqueId, Done) {
+    let none = bytemuck::Zeroable::zeroed();
+    match rank {
+        0 => match new_id() {
+            Ok(id) => (id, Ok(())),
+            Err(failure) => (none, Err(failure)),
+        },
+        _ => (none, Ok(())),
+    }
 }
 
 /// A call that has to be there.
@@ -100,8 +115,9 @@ pub(crate) unsafe fn by_mpi(communicator: *mut c_void) -> Done<Found> {
     });
     let comm = match (communicator.is_null(), open_mpi.is_some()) {
         (true, _) => world,
-        // SAFETY: the caller gives the place of a communicator: a pointer here, a number there.
+        // SAFETY: the caller gives the place of a communicator, which is a pointer here.
         (false, true) => unsafe { communicator.cast::<usize>().read() },
+        // SAFETY: the caller gives the place of a communicator, which is a number here.
         (false, false) => unsafe { communicator.cast::<u32>().read() as usize },
     };
     let (mut rank, mut size) = (0, 0);
@@ -110,14 +126,12 @@ pub(crate) unsafe fn by_mpi(communicator: *mut c_void) -> Done<Found> {
         checked("MPI_Comm_rank", rank_of(comm, &raw mut rank))?;
         checked("MPI_Comm_size", size_of_comm(comm, &raw mut size))?;
     }
-    let mut id = match rank {
-        0 => new_id()?,
-        _ => bytemuck::Zeroable::zeroed(),
-    };
+    let (mut id, made) = id_of(rank);
     let bytes = size_of_val(&id) as c_int;
     // SAFETY: the buffer has so many bytes; the type is MPI's of bytes.
     let sent = unsafe { broadcast((&raw mut id).cast(), bytes, byte, 0, comm) };
     checked("MPI_Bcast", sent)?;
+    made?;
     Ok(Found { rank, size, id })
 }
 
@@ -150,10 +164,7 @@ pub(crate) fn by_shmem() -> Done<Found> {
             "shmem_malloc of 128 bytes failed; give OpenSHMEM's heap more memory".into(),
         ));
     }
-    let mut id = match rank {
-        0 => new_id()?,
-        _ => bytemuck::Zeroable::zeroed(),
-    };
+    let (mut id, made) = id_of(rank);
     // SAFETY: the block is this PE's and has room for an id; others get PE 0's between the two barriers.
     unsafe {
         shared.write(id);
@@ -167,5 +178,6 @@ pub(crate) fn by_shmem() -> Done<Found> {
         barrier();
         free(shared.cast());
     }
+    made?;
     Ok(Found { rank, size, id })
 }

@@ -5,23 +5,17 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use oxshmem::cuda::{Context, Device, DevicePtr, Stream, StreamOptions};
-use oxshmem::{AttachedTeam, DetachedTeam, DeviceLibrary, Sym, World, bindings};
+use oxshmem::{AttachedTeam, DeviceLibrary, Sym, World, bindings};
 use oxshmem_bootstrap::Bootstrap;
 
 use crate::environment;
 use crate::failure::{Done, Failure};
-use crate::job::Places;
-use crate::teams;
+use crate::places::Places;
+use crate::team_table::{self, TeamEntry};
 use crate::types::StreamHandle;
 
 /// The limit of the GPU heap where GPU memory cannot be mapped piece by piece, and the environment says nothing.
 const WHOLE_HEAP: usize = 1 << 30;
-
-/// A team of the program's.
-pub(crate) struct TeamEntry {
-    pub(crate) team: DetachedTeam,
-    pub(crate) num_contexts: i32,
-}
 
 /// This PE and its GPU.
 pub(crate) struct Pe {
@@ -51,6 +45,7 @@ impl Pe {
         let builder = environment::apply(builder);
         let builder = bindings::default_gpu_limit(builder, limit);
         let builder = bindings::gpu_context(builder, context.clone());
+        let builder = bindings::shared_by_gpu(builder);
         let world = bindings::without_places(builder).join()?;
         let stream = Stream::new(&context, &StreamOptions::default())?;
         let mut pe = Pe {
@@ -66,10 +61,8 @@ impl Pe {
     /// Opens the device library, makes the teams that are always there, and gives all images their states. Collective.
     fn open_library(&mut self, call: &'static str) -> Done {
         let library = bindings::device_library(&self.world)?;
-        let room = environment::teams()
-            .unwrap_or_else(|| teams::ROOM.min(bindings::team_room(&self.world)));
-        library.reserve_teams(room)?;
-        self.teams = teams::predefined(&self.world, &library, &self.places)?;
+        library.reserve_teams(team_table::room(&self.world))?;
+        self.teams = team_table::predefined(&self.world, &library, &self.places)?;
         let gpu = self.gpu();
         // SAFETY: the library is only now being initialized: no kernel that makes its calls can have been launched.
         unsafe { bindings::prepare_images(&library, call, gpu, false) }?;
@@ -96,13 +89,14 @@ impl Pe {
 
     /// Refuses another GPU than the heap's as the current one.
     pub(crate) fn check_current(&self, call: &'static str) -> Done {
-        // SAFETY: it is only compared.
+        let own = self.world.gpu_context();
+        if own.map_or(Ok(true), Context::is_current)? {
+            return Ok(());
+        }
+        // SAFETY: it is only named.
         let Some(current) = unsafe { bindings::current_context(call) }? else {
             return Ok(());
         };
-        if self.world.gpu_context() == Some(&current) {
-            return Ok(());
-        }
         let (current, own) = (current.device().ordinal(), self.gpu());
         Err(Failure::argument(format!(
             "the current context is another one (GPU {current}) than that in which the library has opened this PE's heap (GPU {own}): the one \
@@ -131,13 +125,9 @@ impl Pe {
         len: usize,
     ) -> Done<Sym<T>> {
         let address = if len == 0 { std::ptr::null() } else { address };
-        bindings::object_at(&self.world, name, address, len).map_err(|error| {
-            Failure::argument(format!(
-                "argument {name}: {address:p} and {len} elements of {} bytes from there are no symmetric memory of this PE ({error}); give an \
-                 address from nvshmem_malloc",
-                size_of::<T>()
-            ))
-        })
+        // The error begins with the argument's name.
+        bindings::object_at(&self.world, name, address, len)
+            .map_err(|error| Failure::argument(format!("argument {error}")))
     }
 
     /// The bytes of a symmetric object.
@@ -147,6 +137,10 @@ impl Pe {
         address: *const T,
         len: usize,
     ) -> Done<Sym<u8>> {
+        // Where checks are on, an address is aligned for its type (M38).
+        if !address.is_aligned() && bindings::is_checked(&self.world) {
+            return Ok(self.object(name, address, len)?.to_bytes());
+        }
         self.object(
             name,
             address.cast::<u8>(),
@@ -181,7 +175,11 @@ impl Pe {
 
     /// Waits for the library's own stream, and completes what kernels have asked of the host (M19).
     pub(crate) fn finish(&self) -> Done {
-        Ok(self.world.synchronize(&self.stream)?)
+        self.world.synchronize(&self.stream).map_err(|error| {
+            // A kernel that made a bad call has ended all waits: its words are the cause.
+            let cause = self.library().map(|library| library.check());
+            Failure::Core(cause.ok().and_then(Result::err).unwrap_or(error))
+        })
     }
 
     /// [`finish`](Self::finish), then the host's operations.
@@ -238,10 +236,6 @@ impl Pe {
         // The driver may be gone already.
         std::mem::forget(stream);
         Ok(bindings::detach(world)?)
-    }
-
-    pub(crate) fn abort(&self, status: i32) {
-        self.world.global_exit(status);
     }
 
     /// The address at which this PE's GPU has a PE's copy of an object.

@@ -21,9 +21,14 @@ pub(crate) unsafe fn start(call: &'static str, handle: *mut u64, attrs: *const R
     // SAFETY: the caller gives attributes, or null.
     let hints = unsafe { attrs.as_ref() }.map_or(0, |attrs| attrs.hints);
     let mut regions = REGIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    regions.push(Some(hints));
+    let free = regions.iter().position(Option::is_none);
+    let place = free.unwrap_or_else(|| {
+        regions.push(None);
+        regions.len() - 1
+    });
+    regions[place] = Some(hints);
     // SAFETY: the caller gives a place for a handle.
-    unsafe { handle.write(regions.len() as u64) };
+    unsafe { handle.write(place as u64 + 1) };
     status(call, Ok(()))
 }
 

@@ -2,7 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::AtomicI32;
+use std::time::Duration;
 
 use oxshmem::bindings;
 use oxshmem_bootstrap::Bootstrap;
@@ -11,12 +12,15 @@ use crate::attributes::{take_invitation, text_of};
 use crate::environment;
 use crate::failure::{self, Done, Failure, code, or_end_job, status};
 use crate::job::Job;
+use crate::numbers;
 use crate::other_libraries::{self, Found};
 use crate::state;
 use crate::types::{DeviceLibraryCallback, InitAttr, NO_DEVICE, Version};
 
 /// Bits of the flags of a start.
 mod flag {
+    /// PEs as threads are no other way here.
+    pub(super) const THREAD_PES: u32 = 1;
     pub(super) const MPI: u32 = 2;
     pub(super) const SHMEM: u32 = 4;
     pub(super) const UNIQUE_ID: u32 = 8;
@@ -50,22 +54,22 @@ unsafe extern "C" {
 #[allow(non_upper_case_globals, reason = "the name is given")]
 pub static nvshmem_selected_device_transport: AtomicI32 = AtomicI32::new(0);
 
-/// The process that is the PE, once it has initialized; its children are no PEs.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-
 /// Initializes, or counts one more initialization.
 fn initialize(call: &'static str, way: impl FnOnce() -> Done<Way>, device: i32) -> Done {
+    state::refuse_child()?;
     let mut state = state::job();
     if state.as_ref().is_none_or(|job| !job.is_initialized()) {
         let way = way()?;
-        let is_kept = matches!(way, Way::Environment) && state.is_some();
+        let is_kept = matches!(way, Way::Environment) && state.as_ref().is_some_and(Job::is_whole);
         if !is_kept {
             if let Some(rests) = state.take() {
                 // A PE that rests in another job leaves it.
                 rests.leave_at_exit()?;
             }
             let is_of_environment = matches!(way, Way::Environment);
-            let job = Job::join(connect(way)?, is_of_environment, device)?;
+            let bootstrap = connect(way)?;
+            state::abort_by(&bootstrap);
+            let job = Job::join(bootstrap, is_of_environment, device)?;
             if job.me == 0 {
                 environment::tell();
             }
@@ -118,6 +122,13 @@ fn open_way() -> Done<Way> {
 ///
 /// The attributes are null or initialized as the flags need them.
 unsafe fn way_of(flags: u32, attributes: *const InitAttr) -> Done<Way> {
+    const KNOWN: u32 = flag::THREAD_PES | flag::MPI | flag::SHMEM | flag::UNIQUE_ID;
+    if flags & !KNOWN != 0 {
+        return Err(Failure::argument(format!(
+            "argument flags: {flags:#x} has bits that name no way to start; give one of NVSHMEMX_INIT_WITH_MPI_COMM, _WITH_SHMEM and \
+             _WITH_UNIQUEID, or 0"
+        )));
+    }
     // SAFETY: the caller's promise.
     let given = unsafe { attributes.as_ref() };
     let of = |what: &str| {
@@ -185,7 +196,7 @@ pub(crate) unsafe fn init_attr(call: &'static str, flags: u32, attributes: *mut 
     status(call, initialize(call, way, device))
 }
 
-/// The same: kernels' states are filled for each module, by the calls that name one.
+/// The same: modules that do not announce themselves get their states by the calls that name one.
 pub(crate) unsafe fn hostlib_init_attr(call: &'static str, flags: u32, attr: *mut InitAttr) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { init_attr(call, flags, attr) }
@@ -213,14 +224,14 @@ fn end(call: &'static str) -> Done {
     let mut state = state::job();
     let Some(job) = state.as_mut().filter(|job| job.is_initialized()) else {
         // One too many ends nothing.
-        return match PROCESS.load(Ordering::Relaxed) == std::process::id() {
+        return match state::is_process() {
             true => Ok(()),
             false => Err(Failure::NotInitialized),
         };
     };
     let is_gone = job.end(call)?;
     if !job.is_initialized() {
-        state::set_numbers(-1, -1);
+        numbers::set(-1, -1);
     }
     if is_gone {
         *state = None;
@@ -240,9 +251,12 @@ pub(crate) unsafe fn id_hostlib_finalize(call: &'static str, _: *mut c_void, _: 
     or_end_job(call, end(call));
 }
 
+/// The time that the process's exit waits for another thread's call.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Registers the exit handler once.
 fn at_exit() {
-    if PROCESS.swap(std::process::id(), Ordering::Relaxed) == 0 {
+    if state::note_process() {
         // SAFETY: the function may be called at any exit.
         unsafe { on_exit(leave_at_exit, std::ptr::null_mut()) };
     }
@@ -250,10 +264,17 @@ fn at_exit() {
 
 extern "C" fn leave_at_exit(status: c_int, _: *mut c_void) {
     // A PE that fails ends the job, and waits for nobody.
-    if PROCESS.load(Ordering::Relaxed) != std::process::id() || status != 0 {
+    if !state::is_process() || status != 0 {
         return;
     }
-    let job = state::job().take();
+    let Some(mut state) = state::job_at_exit(PATIENCE) else {
+        failure::print(
+            "exit while another thread is in a call: to the other PEs this one is lost; call nvshmem_finalize first",
+        );
+        return;
+    };
+    let job = state.take();
+    drop(state);
     if let Some(Err(failure)) = job.map(Job::leave_at_exit) {
         failure::report("nvshmem_finalize at exit", &failure);
     }
@@ -264,11 +285,11 @@ pub(crate) unsafe fn global_exit(_: &'static str, status: i32) {
 }
 
 pub(crate) unsafe fn my_pe(call: &'static str) -> i32 {
-    or_end_job(call, state::my_pe().ok_or(Failure::NotInitialized))
+    or_end_job(call, numbers::my_pe().ok_or(Failure::NotInitialized))
 }
 
 pub(crate) unsafe fn n_pes(call: &'static str) -> i32 {
-    or_end_job(call, state::n_pes().ok_or(Failure::NotInitialized))
+    or_end_job(call, numbers::n_pes().ok_or(Failure::NotInitialized))
 }
 
 /// Writes numbers where there are places for them.

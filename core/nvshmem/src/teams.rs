@@ -2,53 +2,18 @@
 
 use std::ffi::c_long;
 
-use oxshmem::{DetachedTeam, DeviceLibrary, Team, World};
+use oxshmem::{DetachedTeam, DeviceLibrary, Team};
 
 use crate::failure::{Done, Failure, or_end_job, status};
-use crate::job::Places;
-use crate::pe::{Pe, TeamEntry};
+use crate::pe::Pe;
 use crate::state::{with_job, with_pe};
+use crate::team_table::{NODE, SAME_MYPE_NODE, SHARED, WORLD, entry};
 use crate::types::TeamConfig;
 
-/// Handles of the teams that are always there.
-pub(crate) const WORLD: i32 = 0;
-const SHARED: i32 = 1;
-const NODE: i32 = 2;
-const SAME_MYPE_NODE: i32 = 3;
 /// The handle of no team.
 const INVALID: i32 = -1;
-/// Teams for which kernels get memory at the start, where the environment says nothing.
-pub(crate) const ROOM: usize = 64;
-
 /// The bit of a mask that says that a configuration names a number of contexts.
 const NUM_CONTEXTS: c_long = 1;
-
-fn entry(team: DetachedTeam, num_contexts: i32) -> Option<TeamEntry> {
-    Some(TeamEntry { team, num_contexts })
-}
-
-/// The teams that are always there, by their handles. Collective.
-pub(crate) fn predefined(
-    world: &World,
-    library: &DeviceLibrary<'_>,
-    places: &Places,
-) -> Done<Vec<Option<TeamEntry>>> {
-    let mut teams = vec![
-        entry(world.team().detach(), 0),
-        entry(world.shared_team().detach(), 0),
-    ];
-    for (handle, colors) in [(NODE, &places.hosts), (SAME_MYPE_NODE, &places.on_host)] {
-        let team = world.team().split_colors(colors)?;
-        let number = library.add_team(&team)?;
-        if number != handle {
-            return Err(Failure::Start(format!(
-                "the team {handle} has number {number} in kernels; call the first init before other teams are made"
-            )));
-        }
-        teams.push(entry(team.detach(), 0));
-    }
-    Ok(teams)
-}
 
 /// The members of a team by their PEs' numbers. The teams that are always there answer before the GPU's part is open.
 fn members(team: i32) -> Done<Vec<usize>> {
@@ -103,15 +68,20 @@ pub(crate) unsafe fn translate_pe(
 }
 
 pub(crate) unsafe fn get_config(call: &'static str, team: i32, config: *mut TeamConfig) {
-    let find = |own: &mut Pe| {
-        own.team(team)?;
-        let entry = own.teams.get(team as usize).and_then(Option::as_ref);
+    let find = || {
         if config.is_null() {
             return Err(Failure::argument(
                 "argument config: this is null; give a place for the configuration",
             ));
         }
-        let num_contexts = entry.map_or(0, |entry| entry.num_contexts);
+        // The team has to be there.
+        members(team)?;
+        let num_contexts = with_job(|job| {
+            let entry = job
+                .opened()
+                .and_then(|own| own.teams.get(team as usize)?.as_ref());
+            Ok(entry.map_or(0, |entry| entry.num_contexts))
+        })?;
         let found = TeamConfig {
             version: TeamConfig::VERSION,
             num_contexts,
@@ -122,7 +92,7 @@ pub(crate) unsafe fn get_config(call: &'static str, team: i32, config: *mut Team
         unsafe { config.write(found) };
         Ok(())
     };
-    or_end_job(call, with_pe(call, find));
+    or_end_job(call, find());
 }
 
 /// The `num_contexts` of a new team's configuration, or 0 where the mask leaves it out.
@@ -145,7 +115,8 @@ fn announce(library: &DeviceLibrary<'_>, team: Option<Team<'_>>) -> Done<Made> {
     match library.add_team(&team) {
         Ok(handle) => Ok(Some((handle, team.detach()))),
         Err(error) => {
-            team.destroy()?;
+            // The first error is the one to tell.
+            let _ = team.destroy();
             Err(error.into())
         }
     }

@@ -35,7 +35,7 @@ struct Room {
     long long bits[8], xors[8];
 };
 
-// What each thread has seen: results of which each thread notes its own.
+// Results of each thread: each notes its own.
 struct Seen {
     u64 g8[THREADS], g16[THREADS], g32[THREADS], g64[THREADS], fetched[THREADS], swapped[THREADS], compared[THREADS];
     u64 signal[THREADS], waited[THREADS], any[THREADS], test[THREADS], ptr[THREADS], member[THREADS];

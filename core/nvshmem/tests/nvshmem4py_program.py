@@ -1,11 +1,13 @@
 """A program of nvshmem.core: processes that join by a unique id, buffers, transfers, signals and collective calls on streams, atomics,
 teams, and the end. Each checks what it gets. Run by ci/test-nvshmem4py on the software CUDA driver.
 
-    nvshmem4py_program.py PES mapped|apart     apart: GPUs do not reach each other's memory
+    nvshmem4py_program.py PES mapped|apart KERNELS.ptx     apart: GPUs do not reach each other's memory
 """
 
 import ctypes
 import multiprocessing
+import os
+import runpy
 import sys
 import time
 import traceback
@@ -122,6 +124,36 @@ def program(rank, pes, is_mapped, send_id, receive_id):
         assert (numbers(theirs, np.float32) == np.arange(N) + 1000 * right).all()
     else:
         assert bindings.ptr(int(source.handle), right) == 0
+
+    # A module of kernels gets its state by the hook that oxshmem_triton gives to Triton. Other modules are left alone.
+    host = runpy.run_path(f"{os.path.dirname(__file__)}/../python/oxshmem_triton/host.py")
+    with open(sys.argv[3], "rb") as kernels:
+        module = check(driver.cuModuleLoadData(kernels.read() + b"\0"))
+    kernel = check(driver.cuModuleGetFunction(module, b"neighbours"))
+
+    def launch(more):
+        check(driver.cuMemsetD8(int(word.handle), 0, 16))
+        check(driver.cuCtxSynchronize())
+        bindings.barrier_all()
+        arguments = ((int(word.handle), more), (ctypes.c_void_p, ctypes.c_longlong))
+        check(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, int(stream.handle), arguments, 0))
+        assert numbers(word, np.int64)[0] == more + left
+        bindings.barrier_all()
+
+    host["_on_load"](int(module), None, "neighbours", {}, "")
+    launch(77)
+    host["finalize_module"](int(module))
+    # The same by nvshmem.core's own function.
+    shmem.module_init(shmem.NvshmemKernelObject.from_handle(int(module)))
+    launch(88)
+    other = check(driver.cuModuleLoadData(b".version 7.0\n.target sm_70\n.address_size 64\n\0"))
+    host["_on_load"](int(other), None, "another", {}, "")
+    try:
+        host["init_module"](int(other))
+    except RuntimeError as error:
+        assert "nvshmemx_cumodule_init gave" in str(error), error
+    else:
+        raise AssertionError("a module without oxshmem_state was taken")
 
     # A team of the even PEs.
     team = shmem.team_split_strided(shmem.Teams.TEAM_WORLD, 0, 2, (n + 1) // 2, shmem.TeamConfig(), 0, "EVEN")

@@ -257,6 +257,9 @@ for warps in (1, 4, 8):
 numbers = dict.fromkeys("abcdefg", "i64")
 for name, types in PLAIN.items():
     look(name, compiled(by_name, numbers, {"name": name, "types": types}))
+# Wrong types in such a declaration are a call by address: that is what `look` finds, and what this package is for.
+wrong = compiled(by_name, numbers, {"name": "nvshmemx_putmem_block", "types": "llll"})
+assert "prototype_" in wrong.asm["ptx"], "a call with wrong types is not what it was"
 
 pointers = {"dest": "*fp32", "source": "*fp32"}
 refused(put_alone, {**pointers, "n": "i64", "pe": "i64"}, r"oxshmem_triton\.put: argument 4, `pe`, is int64; int32 is needed: pe\.to\(tl\.int32\)")

@@ -26,8 +26,8 @@ pub use self::fast_path::{try_atomic, try_g, try_get, try_p, try_put, try_quiet}
 pub use self::gpu::{
     StridedElements, WordsToAwait, alloc_on_gpu, current_context, default_gpu_limit,
     device_library, get_on_stream, gpu_address_of, gpu_context, gpu_number, open_device_library,
-    prepare_module, put_on_stream, put_signal_on_stream, strided_on_stream, wait_on_stream,
-    why_no_gpu_heap,
+    prepare_module, put_on_stream, put_signal_on_stream, shared_by_gpu, strided_on_stream,
+    wait_on_stream, why_no_gpu_heap,
 };
 #[cfg(feature = "cuda")]
 pub use self::images::{Image, has_images, prepare_images, register_image, unregister_image};

@@ -74,6 +74,7 @@ pub struct Builder {
     disabled_fence: Option<FenceSite>,
     program: Option<Arc<ProgramMemory>>,
     active_sets: bool,
+    shared_by_gpu: bool,
     without_places: bool,
 }
 
@@ -226,6 +227,13 @@ impl Builder {
         self
     }
 
+    /// [`bindings::shared_by_gpu`](crate::bindings::shared_by_gpu).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn shared_by_gpu(mut self) -> Self {
+        self.shared_by_gpu = true;
+        self
+    }
+
     /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
     /// memory model no longer holds. Processors' own fences on real memory stay.
     pub fn disable_fence(mut self, inserted: FenceSite) -> Self {
@@ -289,6 +297,7 @@ impl Builder {
             disabled_fence: self.disabled_fence,
             program: self.program,
             active_sets: self.active_sets,
+            shared_by_gpu: self.shared_by_gpu,
         };
         let setup = setup::join(config, &warnings, overrides)?;
         let stages = setup.stages;

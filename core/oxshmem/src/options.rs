@@ -61,4 +61,6 @@ pub(crate) struct Overrides {
     pub disabled_fence: Option<FenceSite>,
     pub program: Option<Arc<ProgramMemory>>,
     pub active_sets: bool,
+    /// Whether the shared team has those alone whose GPU memory is mapped, too.
+    pub shared_by_gpu: bool,
 }

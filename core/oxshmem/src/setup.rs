@@ -141,6 +141,7 @@ pub(crate) fn join(
         &rails,
     )?;
     let on_gpu = std::mem::take(&mut wireup.on_gpu);
+    let is_mapped_on_gpu: Vec<bool> = on_gpu.iter().map(Option::is_some).collect();
     let unregistered = std::mem::take(&mut wireup.unregistered);
     let streams = announced.gpu.open_streams(bootstrap.as_ref(), on_gpu)?;
     let (peers, lanes) =
@@ -157,7 +158,10 @@ pub(crate) fn join(
         end_streams: streams.ending(),
     };
     let handlers = Handlers::install(bootstrap, handled)?;
-    let maps_its_host = maps_all(&config, announced.hosts.with(me), &peers.routes);
+    let host_pes = announced.hosts.with(me);
+    let maps_on_gpu = |pe: &usize| *pe == me || is_mapped_on_gpu.get(*pe) == Some(&true);
+    let maps_its_host = maps_all(&config, host_pes, &peers.routes)
+        && (!overrides.shared_by_gpu || host_pes.iter().all(maps_on_gpu));
     let is_ordered = config.model == MemoryModel::Ordered;
     let senders = message_senders(&peers.routes.paths, &rails, me, is_ordered);
     // Where a registration failed, the other warning has the reason.

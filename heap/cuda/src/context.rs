@@ -121,6 +121,14 @@ impl Context {
         Ok(Some(context))
     }
 
+    /// Whether it is the calling thread's current context.
+    pub fn is_current(&self) -> Result<bool> {
+        let mut current: Raw = ptr::null_mut();
+        // SAFETY: the pointer is to a live pointer.
+        unsafe { call!(self, cuCtxGetCurrent(&raw mut current)) }?;
+        Ok(current == self.0.raw)
+    }
+
     /// Its GPU.
     #[must_use]
     pub fn device(&self) -> &Device {

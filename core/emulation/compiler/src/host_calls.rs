@@ -1,8 +1,8 @@
 //! The host's calls of oxshmem, for programs that are built for the race detector.
 //!
 //! The detector does not see what the library does. So a checked program has functions of its own under the names of the calls that it makes.
-//! They tell the detector, call the library's twin (`pshmem_...`), and tell it that the call is over, and whether the host may have heard of
-//! other PEs by it. A function that the program defines under such a name counts instead.
+//! They tell the detector, call the library's twin (`pshmem_...`; of NVSHMEM's names the library's own function), and tell it that the call is
+//! over, and whether the host may have heard of other PEs by it. A function that the program defines under such a name counts instead.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -114,7 +114,8 @@ __attribute__((used)) static void oxshmem_returns(const struct call *call, int t
     }
 }
 
-#define CALL(name, ...)                                                                            \
+/* `twin` is the library's function, as an operand of a call. */
+#define CALL(name, twin, ...)                                                                      \
     __attribute__((used)) static const struct call about_##name = {__VA_ARGS__};                   \
     __asm__(".text\n.weak " #name "\n.type " #name ",@function\n" #name ":\n"                      \
             "push %rbp\nmov %rsp,%rbp\nsub $192,%rsp\n"                                            \
@@ -128,11 +129,19 @@ __attribute__((used)) static void oxshmem_returns(const struct call *call, int t
             "movups 48(%rsp),%xmm0\nmovups 64(%rsp),%xmm1\nmovups 80(%rsp),%xmm2\n"                \
             "movups 96(%rsp),%xmm3\n"                                                              \
             "push 40(%rbp)\npush 32(%rbp)\npush 24(%rbp)\npush 16(%rbp)\n"                         \
-            "call p" #name "@PLT\nadd $32,%rsp\n"                                                  \
+            "call " twin "\nadd $32,%rsp\n"                                                        \
             "mov %rax,(%rsp)\nmov %rdx,8(%rsp)\nmovups %xmm0,16(%rsp)\nmovups %xmm1,32(%rsp)\n"    \
             "lea about_" #name "(%rip),%rdi\nmov -8(%rbp),%esi\ncall oxshmem_returns\n"            \
             "mov (%rsp),%rax\nmov 8(%rsp),%rdx\nmovups 16(%rsp),%xmm0\nmovups 32(%rsp),%xmm1\n"    \
             "leave\nret\n.size " #name ",.-" #name "\n");
+
+/* A function without a twin: the next one of its name is the library's. */
+#define NEXT(name, ...)                                                                            \
+    __attribute__((used)) static void *next_##name;                                                \
+    __attribute__((constructor(101))) static void find_##name(void) {                              \
+        next_##name = dlsym(RTLD_NEXT, #name);                                                     \
+    }                                                                                              \
+    CALL(name, "*next_" #name "(%rip)", __VA_ARGS__)
 "#;
 
 fn hears(name: &str) -> bool {
@@ -146,7 +155,7 @@ fn hears(name: &str) -> bool {
 /// The kind of a call, as the source numbers them: the host only tells by it, or hears, or meets all others.
 fn kind(name: &str) -> u32 {
     match name {
-        "shmem_barrier_all" | "shmem_sync_all" => 2,
+        "shmem_barrier_all" | "shmem_sync_all" | "nvshmem_barrier_all" | "nvshmem_sync_all" => 2,
         name => u32::from(hears(name)),
     }
 }
@@ -172,6 +181,10 @@ fn completes(name: &str) -> u32 {
 /// A call's description, as the source has it.
 fn call(name: &str) -> String {
     let (kind, completes) = (kind(name), completes(name));
+    if name.starts_with("nvshmem") {
+        // Its data goes by work of a stream, which the driver sees.
+        return format!("{completes}u, {kind}, NONE");
+    }
     let Some(signature) = Signature::of(name) else {
         // All that may be an address counts as one.
         return format!("{}u, {kind}, NONE", completes | 63);
@@ -231,6 +244,8 @@ fn calls(files: &[PathBuf], library: &Path) -> BTreeSet<String> {
     };
     let twins = of(library);
     let mut calls = BTreeSet::new();
+    let (nvshmem, files): (Vec<_>, Vec<_>) = files.iter().partition(|path| is_nvshmem(path));
+    let nvshmem: BTreeSet<String> = nvshmem.into_iter().flat_map(|path| of(path)).collect();
     for path in files {
         // Where a twin is called, too, the table may have its name alone.
         let names = of(path).into_iter();
@@ -238,11 +253,18 @@ fn calls(files: &[PathBuf], library: &Path) -> BTreeSet<String> {
             name.strip_prefix("pshmem")
                 .map_or(name.clone(), |rest| format!("shmem{rest}"))
         });
-        calls.extend(
-            names.filter(|name| name.starts_with("shmem") && twins.contains(&format!("p{name}"))),
-        );
+        calls.extend(names.filter(|name| {
+            name.starts_with("shmem") && twins.contains(&format!("p{name}"))
+                || name.starts_with("nvshmem") && nvshmem.contains(name)
+        }));
     }
     calls
+}
+
+/// Whether this is the library of NVSHMEM's calls.
+fn is_nvshmem(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("libnvshmem_host.so")
 }
 
 /// The words for the linker that go with it: the driver finds this variable in the program.
@@ -260,9 +282,10 @@ pub(crate) fn object(
         return Ok(None);
     }
     let (source, object) = (work.join("host-calls.c"), work.join("host-calls.o"));
-    let lines = calls
-        .iter()
-        .map(|name| format!("CALL({name}, {})\n", call(name)));
+    let lines = calls.iter().map(|name| match name.starts_with("nvshmem") {
+        true => format!("NEXT({name}, {})\n", call(name)),
+        false => format!("CALL({name}, \"p{name}@PLT\", {})\n", call(name)),
+    });
     let text = format!("{SOURCE}{}", lines.collect::<String>());
     fs::write(&source, text).map_err(|error| Failure::file(&source, &error))?;
     let mut command = Command::new(&tools.clang);
@@ -335,6 +358,9 @@ mod tests {
             ("shmem_sync_all", "0u, 2, NONE"),
             ("shmem_double_p", "1u, 0, NONE"),
             ("shmem_of_another_library", "63u, 0, NONE"),
+            ("nvshmem_barrier_all", "64u, 2, NONE"),
+            ("nvshmemx_long_put_nbi_on_stream", "0u, 0, NONE"),
+            ("nvshmem_long_get", "0u, 1, NONE"),
         ] {
             assert_eq!(call(name), about, "{name}");
         }

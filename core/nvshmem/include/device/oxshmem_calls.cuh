@@ -23,13 +23,18 @@
 
 #if NVSHMEMI_HAS_HALF
 namespace oxshmem {
+// By CUDA's functions: programs can do without the operators.
 template <>
 struct Computed<__half> {
     typedef float Type;
+    OXSHMEM_DEVICE float of(__half value) { return __half2float(value); }
+    OXSHMEM_DEVICE __half rounded(float value) { return __float2half(value); }
 };
 template <>
 struct Computed<__nv_bfloat16> {
     typedef float Type;
+    OXSHMEM_DEVICE float of(__nv_bfloat16 value) { return __bfloat162float(value); }
+    OXSHMEM_DEVICE __nv_bfloat16 rounded(float value) { return __float2bfloat16(value); }
 };
 }  // namespace oxshmem
 #endif

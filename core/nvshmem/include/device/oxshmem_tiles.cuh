@@ -61,11 +61,11 @@ struct FoldElement {
     const T *source;
     const oxshmem::Team *team;
     OXSHMEM_MEMBER void operator()(oxshmem::i64 from, oxshmem::i64 to) const {
-        typedef typename oxshmem::Computed<T>::Type Value;
-        Value value = (Value)oxshmem::g(source + from, oxshmem::teams::pe_of(team, 0));
+        typedef oxshmem::Computed<T> As;
+        typename As::Type value = As::of(oxshmem::g(source + from, oxshmem::teams::pe_of(team, 0)));
         for (u32 i = 1; i < team->n; ++i)
-            value = Operation::of(value, (Value)oxshmem::g(source + from, oxshmem::teams::pe_of(team, i)));
-        dest[to] = (T)value;
+            value = Operation::of(value, As::of(oxshmem::g(source + from, oxshmem::teams::pe_of(team, i))));
+        dest[to] = As::rounded(value);
     }
 };
 

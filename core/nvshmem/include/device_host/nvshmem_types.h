@@ -52,7 +52,8 @@ typedef struct CUstream_st *cudaStream_t;
 #define NVSHMEMI_HAS_HALF 0
 #if defined(__cplusplus)
 #if defined(__has_include)
-#if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>)
+/* They need another header, beside which the emulation has its own. */
+#if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>) && (defined(OXSHMEM_EMULATION) || __has_include(<nv/target>))
 #undef NVSHMEMI_HAS_HALF
 #define NVSHMEMI_HAS_HALF 1
 #include <cuda_bf16.h>

@@ -7,6 +7,12 @@
 
 #if defined(NVSHMEMI_HAS_CUDART)
 
+#ifdef __cplusplus
+extern "C"
+#endif
+/* Opens the GPU's part of the library, and gives new kernels their state, where that is still to do. 0, or a status after a message. */
+int oxshmem_prepare_launch(void);
+
 /* The result of a launch. An error is told. */
 static inline int nvshmemi_launch_told(const char *call, cudaError_t error) {
     if (error == cudaSuccess) return NVSHMEMX_SUCCESS;
@@ -36,8 +42,9 @@ static inline int nvshmemi_most_blocks(const char *call, const void *func, dim3 
 /* The grid that fits, for one of 0 blocks; else whether the given one does. */
 static inline int nvshmemi_fit_grid(const char *call, const void *func, dim3 *grid, dim3 block, size_t shared_bytes) {
     int most = 0;
-    const int status = nvshmemi_most_blocks(call, func, block, shared_bytes, &most);
+    int status = oxshmem_prepare_launch();
     const unsigned long long blocks = (unsigned long long)grid->x * grid->y * grid->z;
+    if (status == NVSHMEMX_SUCCESS) status = nvshmemi_most_blocks(call, func, block, shared_bytes, &most);
     if (status != NVSHMEMX_SUCCESS) return status;
     if (most == 0) {
         fprintf(stderr, "oxshmem: %s: not one block of %u threads with %zu bytes of shared memory fits a multiprocessor\n", call,
@@ -49,7 +56,13 @@ static inline int nvshmemi_fit_grid(const char *call, const void *func, dim3 *gr
         grid->y = grid->z = 1;
         return NVSHMEMX_SUCCESS;
     }
-    if (blocks == 0 || blocks > (unsigned long long)most) {
+    if (blocks == 0) {
+        fprintf(stderr, "oxshmem: %s: a grid of %u x %u x %u has no block; give at least 1 in each dimension, or (0, 0, 0) for as many "
+                "as fit\n",
+                call, grid->x, grid->y, grid->z);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (blocks > (unsigned long long)most) {
         fprintf(stderr, "oxshmem: %s: a grid of %u x %u x %u blocks of %u threads is asked for, and %d blocks of this kernel run at once; "
                 "give fewer blocks, or a grid of (0, 0, 0) for as many as fit\n",
                 call, grid->x, grid->y, grid->z, block.x * block.y * block.z, most);

@@ -24,6 +24,8 @@ def _folders():
     except OSError:
         pass
     yield from filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    # In oxshmem's installed folder for NVSHMEM, where this package lies beside it.
+    yield os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
 
 
 def library():
@@ -44,8 +46,9 @@ def extern_libs():
     if not _has_hook:
         import triton
 
-        if not hasattr(triton.knobs.runtime, "kernel_load_end_hook"):
-            raise RuntimeError(f"oxshmem_triton: Triton {triton.__version__} has no hook for loaded modules; it needs 3.5 or newer")
+        # 3.5 to 3.8 have all that is needed here, but an assertion of their compiler fails at barriers and waits for several words.
+        if tuple(int(part) for part in triton.__version__.split(".")[:2]) < (3, 9):
+            raise RuntimeError(f"oxshmem_triton: Triton is {triton.__version__}; 3.9 or newer is needed, since older ones fail at some calls")
         triton.knobs.runtime.kernel_load_end_hook.add(_on_load)
         _has_hook = True
     return {"libnvshmem_device": library()}
@@ -66,8 +69,8 @@ def init_module(module, name="its kernel"):
     """Gives a CUmodule its state: `extern_libs` has this done for modules that Triton loads."""
     status = _host().nvshmemx_cumodule_init(ctypes.c_void_p(module))
     if status != 0:
-        raise RuntimeError(f"oxshmem_triton: nvshmemx_cumodule_init gave {status} for the module of {name}: "
-                           "NVSHMEM has to be initialised before the kernel is launched for the first time")
+        raise RuntimeError(f"oxshmem_triton: nvshmemx_cumodule_init gave {status} for the module of {name}. Its reason is on standard "
+                           "error. NVSHMEM has to be initialised before a kernel is launched for the first time")
 
 
 def finalize_module(module):

@@ -130,47 +130,6 @@ pub fn version_script() -> String {
         let _ = writeln!(script, "    {};", function.name);
     }
     // The announcements of images with kernels.
-    script.push_str("    oxshmem_register_image;\n    oxshmem_unregister_image;\n};\n");
+    script.push_str("    oxshmem_prepare_launch;\n    oxshmem_register_image;\n    oxshmem_unregister_image;\n};\n");
     script
-}
-
-/// The Rust functions that the exports call, each once, as declarations: the list of what `core/nvshmem/src` has to have.
-#[must_use]
-pub fn interface() -> String {
-    let mut all: Vec<(String, String)> = Vec::new();
-    for function in exported() {
-        let (path, between) = called(&function);
-        let element = if function.of.is_some() { "T" } else { "c_void" };
-        let params = params(&function, element);
-        let params = params.iter().map(|(name, rust)| format!("{name}: {rust}"));
-        let between = between.map(|_| "fold: Fold".to_owned());
-        let params = ["call: &'static str".to_owned()]
-            .into_iter()
-            .chain(between)
-            .chain(params);
-        let params = params.collect::<Vec<_>>().join(", ");
-        let returns = returns(&function, element);
-        let bounds = if function.of.is_some() {
-            "<T: Element>"
-        } else {
-            ""
-        };
-        let (module, name) = path.rsplit_once("::").unwrap_or(("", &path));
-        let text = format!("    pub unsafe fn {name}{bounds}({params}){returns};");
-        let entry = (module.to_owned(), text);
-        if !all.contains(&entry) {
-            all.push(entry);
-        }
-    }
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut text = String::new();
-    let mut module = String::new();
-    for (of, line) in all {
-        if of != module {
-            let _ = writeln!(text, "\nmod {of}");
-            module = of;
-        }
-        let _ = writeln!(text, "{line}");
-    }
-    text
 }

@@ -27,7 +27,7 @@ pub mod tiles;
 pub mod types;
 mod uses;
 
-pub use exports::{exports, interface, version_script};
+pub use exports::{exports, version_script};
 pub use files::files;
 pub use function::{Function, Param};
 pub use headers::headers;

@@ -17,11 +17,19 @@ const fn limit(names: &'static [&'static str], told: &'static str) -> Limit {
     Limit { names, told }
 }
 
+/// Calls of the host that print the reason when they are made, and return a status or null.
+#[rustfmt::skip]
+pub const REFUSED_ON_HOST: &[Limit] = &[
+    limit(&["nvshmemx_team_init", "nvshmemx_team_get_uniqueid"], "Teams are split from others, by `nvshmem_team_split_strided` or `_2d`."),
+    limit(&["nvshmemx_buffer_register_symmetric*", "nvshmemx_buffer_unregister_symmetric"], "Memory of the program's own cannot become symmetric: allocate it by `nvshmem_malloc`."),
+    limit(&["nvshmem_half_atomic_fetch", "nvshmem_half_atomic_set", "nvshmem_half_atomic_swap", "nvshmemx_half_atomic_add", "nvshmemx_half_atomic_fetch_add"], "The host's atomics are on words of 4 and 8 bytes. Kernels have these. On the host they end the job."),
+];
+
 /// Names that have no effect, or the effect of others.
 #[rustfmt::skip]
 pub const WITHOUT_EFFECT: &[Limit] = &[
     limit(&["nvshmemx_qp_*", "nvshmemx_qp_handle_t", "nvshmemx_qp_handle_index_t", "NVSHMEMX_QP_*"], "Every call goes the default way: all handles are one. `nvshmemx_qp_quiet` and `nvshmemx_qp_fence` are those of all PEs."),
-    limit(&["nvshmemx_region_*", "NVSHMEMX_REGION_*"], "Regions are hints. Calls inside one are sent on as they come; `nvshmemx_region_is_active` gives 0."),
+    limit(&["nvshmemx_region_*", "NVSHMEMX_REGION_*"], "Regions are hints. Calls inside one are sent on as they come. `nvshmemx_region_is_active` tells on the host whether such a region is open; in kernels it gives 0."),
     limit(&["nvshmemx_give_smem", "nvshmemx_ask_smem", "nvshmemx_release_smem", "nvshmemx_smem_amount_t", "NVSHMEMX_SMEM_*"], "Kernels copy by loads and stores: `nvshmemx_ask_smem` asks for 0 bytes, and memory that is given is left alone."),
     limit(&["nvshmemx_tma_policy_t", "NVSHMEMX_TMA_*"], "There are no copies by the GPU's copy unit."),
     limit(&["nvshmemx_mc_ptr"], "No memory is multicast: the pointer is null."),
@@ -76,7 +84,11 @@ pub(crate) fn page() -> String {
             let _ = writeln!(text, "| `nvshmemx::{name}` | {why} |");
         }
     }
+    text.push_str(
+        "\nCalls of the host are refused when they are made, with the reason on stderr.\n",
+    );
     for (title, limits) in [
+        ("Refused on the host", REFUSED_ON_HOST),
         ("Without effect of their own", WITHOUT_EFFECT),
         ("With another effect", DIFFERENT),
     ] {

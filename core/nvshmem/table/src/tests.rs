@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::files;
 use crate::function::Function;
-use crate::limits::{self, DIFFERENT, WITHOUT_EFFECT};
+use crate::limits::{self, DIFFERENT, REFUSED_ON_HOST, WITHOUT_EFFECT};
 use crate::rows::Form;
 use crate::table::functions;
 use crate::{tiles, types};
@@ -160,7 +160,11 @@ fn what_is_checked_in_is_current() {
 #[test]
 fn every_limit_is_of_a_name() {
     let names = names();
-    for limit in WITHOUT_EFFECT.iter().chain(DIFFERENT) {
+    for limit in REFUSED_ON_HOST
+        .iter()
+        .chain(WITHOUT_EFFECT)
+        .chain(DIFFERENT)
+    {
         for pattern in limit.names {
             let is_one = names.iter().any(|name| limits::matches(pattern, name.name));
             assert!(is_one, "{pattern} is no name");

@@ -133,10 +133,15 @@ int main() {
                          {FETCH_AND, FETCH_OR, FETCH_XOR});
 #define FLOAT(NAME, TYPE) operate<floating_##NAME>(by_host, "floating " #NAME, {{ADD, 42}, {FETCH_ADD, 42}}, {FETCH_ADD});
         ACCESS_TYPES(ACCESS)
-        ACCESS(half, half)
         ATOMIC_TYPES(SUM)
         BITWISE_ATOMIC_TYPES(BIT)
-        ADD_TYPES(FLOAT)
+        FLOAT(float, float)
+        FLOAT(double, double)
+        // The host has none of 16 bits.
+        if (!by_host) {
+            ACCESS(half, half)
+            FLOAT(half, half)
+        }
     }
 #define CONTEND(NAME, TYPE) contend<sum_##NAME>("contended " #NAME);
     ATOMIC_TYPES(CONTEND)

@@ -1,5 +1,5 @@
-// Bandwidth of puts and gets, as benchmarks have it: all blocks of a grid copy their parts; between rounds they meet by a counter, and one thread
-// completes all of them by its quiet. Kernels are launched by <<<>>>, without a cooperative launch.
+// Bandwidth of puts and gets, as benchmarks have it: all blocks of a grid copy their parts; between rounds they meet by a
+// counter, and one thread completes all of them by its quiet. Kernels are launched by <<<>>>, without a cooperative launch.
 #include "check.h"
 
 enum { BLOCKS = 3, THREADS = 16, PART = 40, ROUNDS = 4 };

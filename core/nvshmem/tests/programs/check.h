@@ -105,6 +105,8 @@ __host__ __device__ bool same(const T& a, const T& b) {
 template <class T>
 static void fill(T* gpu, const std::vector<T>& with) {
     CUDA(cudaMemcpy(gpu, with.data(), with.size() * sizeof(T), cudaMemcpyHostToDevice));
+    // The copy may return before it is done. Only work of the default stream is behind it then.
+    CUDA(cudaDeviceSynchronize());
 }
 template <class T>
 static std::vector<T> read(const T* gpu, size_t n) {

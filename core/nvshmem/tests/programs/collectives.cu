@@ -1,4 +1,5 @@
-// Broadcasts, fcollects and alltoalls: of each type and of bytes, by a thread, a warp, a block, on a stream and by the host, of all PEs and of a team.
+// Broadcasts, fcollects and alltoalls: of each type and of bytes, by a thread, a warp, a block, on a stream and by the host, of
+// all PEs and of a team.
 //   collectives SCOPE, where SCOPE is thread, warp, block, stream or host
 #include "check.h"
 
@@ -30,6 +31,9 @@ struct stream_mem { using T = signed char; CALLS(, nvshmemx_, mem_on_stream, COM
 enum { COUNT = 9, MOST_PES = 8 };
 
 // Two of each one after the other, with different roots.
+#ifdef __NVCC__
+#pragma nv_exec_check_disable
+#endif
 template <class Calls>
 __host__ __device__ int all(nvshmem_team_t team, int n, typename Calls::T* dest, const typename Calls::T* source) {
     int failed = 0;

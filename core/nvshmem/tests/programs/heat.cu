@@ -1,5 +1,5 @@
-// Jacobi's method on rows of a plate, whose edges go to the neighbours by nvshmemx_float_put_signal_nbi_block; the error is a reduction on the
-// stream. Compared with one CPU.
+// Jacobi's method on rows of a plate, whose edges go to the neighbours by nvshmemx_float_put_signal_nbi_block; the error is a
+// reduction on the stream. Compared with one CPU.
 #include "check.h"
 #include <cmath>
 

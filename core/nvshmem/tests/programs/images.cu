@@ -1,4 +1,5 @@
-// Kernels of two sources, with separate compilation or without, and those of libraries that are opened at run time, before init and after.
+// Kernels of two sources, with separate compilation or without, and those of libraries that are opened at run time, before init
+// and after.
 //   images [EARLY LATE], the two libraries
 #include "check.h"
 #include "images.h"

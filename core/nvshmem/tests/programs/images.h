@@ -1,4 +1,4 @@
-// What the two sources of `images` and its plug-in share.
+// Names that the two sources of `images` and its plug-in share.
 #pragma once
 
 // The kernel of the other source.

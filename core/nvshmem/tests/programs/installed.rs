@@ -1,4 +1,4 @@
-//! What an installation has beside the library: the launcher, the tool, and the files by which CMake finds it.
+//! Parts of an installation beside the library: the launcher, the tool, and the files by which CMake finds it.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -23,15 +23,43 @@ fn the_launcher_takes_hydras_options() {
     let wanted = folder.file_name().unwrap().to_str().unwrap();
     let at = folder.to_str().unwrap();
     for words in [
-        &["-n", "2", "-genv", "PART", "one", "-env", "OTHER=two", "-wdir", at, "sh", "-c", show][..],
-        &["-ppn", "2", "-np", "2", "--genv", "PART=one", "-env", "OTHER", "two", "-wdir", at, "--", "sh", "-c", show],
+        &[
+            "-n",
+            "2",
+            "-genv",
+            "PART",
+            "one",
+            "-env",
+            "OTHER=two",
+            "-wdir",
+            at,
+            "sh",
+            "-c",
+            show,
+        ][..],
+        &[
+            "-ppn", "2", "-np", "2", "--genv", "PART=one", "-env", "OTHER", "two", "-wdir", at,
+            "--", "sh", "-c", show,
+        ],
     ] {
         let told = both(&launched(words));
         let lines = told.matches(&format!("one in {wanted} as two")).count();
         assert_eq!(lines, 2, "{words:?}: {told}");
-        assert_eq!(words.contains(&"-ppn"), told.contains("no meaning here: -ppn 2"), "{told}");
+        assert_eq!(
+            words.contains(&"-ppn"),
+            told.contains("no meaning here: -ppn 2"),
+            "{told}"
+        );
     }
-    let told = both(&launched(&["-prepend-rank", "-genvall", "-n", "2", "echo", "-n", "hello"]));
+    let told = both(&launched(&[
+        "-prepend-rank",
+        "-genvall",
+        "-n",
+        "2",
+        "echo",
+        "-n",
+        "hello",
+    ]));
     assert!(told.contains("[1] hello"), "{told}");
     let told = both(&launched(&["-version"]));
     assert!(told.contains("oxshmem "), "{told}");
@@ -42,10 +70,22 @@ fn the_launcher_takes_hydras_options() {
         (&["-frobnicate", "a"], "-f"),
     ] {
         let refused = launched(words);
-        assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", both(&refused));
-        assert!(both(&refused).contains(message), "{words:?}: {}", both(&refused));
+        assert_eq!(
+            refused.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            both(&refused)
+        );
+        assert!(
+            both(&refused).contains(message),
+            "{words:?}: {}",
+            both(&refused)
+        );
     }
-    let another = tool("nvshmrun").args(["-n", "2", "a"]).env("NVSHMRUN_LAUNCHER", "echo by another").output();
+    let another = tool("nvshmrun")
+        .args(["-n", "2", "a"])
+        .env("NVSHMRUN_LAUNCHER", "echo by another")
+        .output();
     assert!(both(&another.unwrap()).contains("by another -n 2 a"));
 }
 
@@ -57,12 +97,19 @@ fn variables() -> Vec<&'static str> {
 
 #[test]
 fn the_tool_tells_versions_and_variables() {
-    let told = |option: &str| run(tool("nvshmem-info").arg(option).env("NVSHMEM_DEBUG", "warn"));
+    let told = |option: &str| {
+        run(tool("nvshmem-info")
+            .arg(option)
+            .env("NVSHMEM_DEBUG", "warn"))
+    };
     assert!(told("-n").starts_with("NVSHMEM v3."), "{}", told("-n"));
     assert!(told("-h").contains("usage: nvshmem-info"));
     assert!(told("-b").contains("oxshmem "), "{}", told("-b"));
     let all = told("-a");
-    assert!(all.contains("NVSHMEM_SYMMETRIC_SIZE: 16M") && all.contains("NVSHMEM_DEBUG: warn"), "{all}");
+    assert!(
+        all.contains("NVSHMEM_SYMMETRIC_SIZE: 16M") && all.contains("NVSHMEM_DEBUG: warn"),
+        "{all}"
+    );
     for part in ["-n", "-b", "-e"] {
         assert!(all.contains(&told(part)), "{part}: {all}");
     }
@@ -85,13 +132,17 @@ fn variables_with_an_effect_are_in_the_list_and_in_the_guide() {
     let output = job.env("NVSHMEM_QP_DEPTH", "7").output().unwrap();
     let told = both(&output);
     assert!(output.status.success(), "{told}");
-    let lines = told.lines().filter_map(|line| line.strip_prefix("oxshmem:   "));
+    let lines = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("oxshmem:   "));
     let mut said: Vec<&str> = lines.filter_map(|line| line.split(':').next()).collect();
     let mut listed = variables();
     said.sort_unstable();
     listed.sort_unstable();
     assert_eq!(said, listed, "{told}");
-    let without = told.matches("without effect here: NVSHMEM_QP_DEPTH").count();
+    let without = told
+        .matches("without effect here: NVSHMEM_QP_DEPTH")
+        .count();
     assert_eq!(without, 1, "{told}");
 }
 
@@ -104,7 +155,11 @@ fn the_library_has_a_folder_of_its_own() {
     let above = home().parent().unwrap();
     let others = std::fs::read_dir(above).unwrap();
     let others = others.map(|entry| entry.unwrap().file_name());
-    assert!(!others.into_iter().any(|name| name.to_string_lossy().starts_with("libnvshmem")));
+    assert!(
+        !others
+            .into_iter()
+            .any(|name| name.to_string_lossy().starts_with("libnvshmem"))
+    );
     let archive = run(Command::new("nm").arg(home().join("lib/libnvshmem_device.a")));
     assert!(archive.contains("R oxshmem_nvshmem_device"), "{archive}");
 }
@@ -148,14 +203,25 @@ fn cmake_finds_it() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(&folder).arg("-B").arg(&below);
     run(configure.arg(format!("-DNVSHMEM_ROOT={}", home().display())));
-    run(Command::new("cmake").arg("--build").arg(&below).arg("--verbose"));
+    run(Command::new("cmake")
+        .arg("--build")
+        .arg(&below)
+        .arg("--verbose"));
     run(&mut Command::new(below.join("plain")));
     let mut job = tool("nvshmrun");
     job.args(["-n", "2"]).arg(below.join("ring"));
     run(job.env("LD_LIBRARY_PATH", home().join("lib")));
     // A newer version than this one is not found.
     let newer = std::fs::read_to_string(folder.join("CMakeLists.txt")).unwrap();
-    std::fs::write(folder.join("CMakeLists.txt"), newer.replace("NVSHMEM 3.1", "NVSHMEM 99")).unwrap();
+    std::fs::write(
+        folder.join("CMakeLists.txt"),
+        newer.replace("NVSHMEM 3.1", "NVSHMEM 99"),
+    )
+    .unwrap();
     let refused = configure.output().unwrap();
-    assert!(!refused.status.success() && both(&refused).contains("99"), "{}", both(&refused));
+    assert!(
+        !refused.status.success() && both(&refused).contains("99"),
+        "{}",
+        both(&refused)
+    );
 }

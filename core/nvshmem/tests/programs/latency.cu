@@ -1,5 +1,5 @@
-// Ping-pong in a kernel, as latency benchmarks have it: a put, a fence and a signal; a put with a signal; an atomic; and values alone. Times mean
-// nothing here, so each trip's data is compared.
+// Ping-pong in a kernel, as latency benchmarks have it: a put, a fence and a signal; a put with a signal; an atomic; and values
+// alone. Times mean nothing here, so each trip's data is compared.
 #include "check.h"
 
 enum { WORDS = 64, TRIPS = 6 };
@@ -8,28 +8,29 @@ enum { WORDS = 64, TRIPS = 6 };
 template <int WAY>
 __global__ void ping_pong(int* data, uint64_t* flag, int words, int trips, int peer, int first) {
     const int thread = threadIdx.x;
+    // The peer may write to `data` before a nonblocking put of this side has read its source.
+    int* source = data + WORDS;
     for (int trip = 0; trip < trips; ++trip) {
         if (!first) {
             if (thread == 0) nvshmem_uint64_wait_until(flag, NVSHMEM_CMP_GE, trip + 1);
             __syncthreads();
             for (int i = thread; i < words; i += blockDim.x) SEEN(data[i] == trip * 1000 + i);
-        } else {
-            for (int i = thread; i < words; i += blockDim.x) data[i] = trip * 1000 + i;
         }
+        for (int i = thread; i < words; i += blockDim.x) source[i] = trip * 1000 + i;
         __syncthreads();
         if (WAY == 0) {
-            nvshmemx_int_put_nbi_block(data, data, words, peer);
+            nvshmemx_int_put_nbi_block(data, source, words, peer);
             __syncthreads();
             if (thread == 0) {
                 nvshmem_fence();
                 nvshmemx_signal_op(flag, trip + 1, NVSHMEM_SIGNAL_SET, peer);
             }
         } else if (WAY == 1) {
-            nvshmemx_int_put_signal_block(data, data, words, flag, 1, NVSHMEM_SIGNAL_ADD, peer);
+            nvshmemx_int_put_signal_block(data, source, words, flag, 1, NVSHMEM_SIGNAL_ADD, peer);
         } else if (WAY == 2) {
-            if (thread < 32) nvshmemx_putmem_signal_nbi_warp(data, data, words * sizeof(int), flag, trip + 1, NVSHMEM_SIGNAL_SET, peer);
+            if (thread < 32) nvshmemx_putmem_signal_nbi_warp(data, source, words * sizeof(int), flag, trip + 1, NVSHMEM_SIGNAL_SET, peer);
         } else {
-            for (int i = thread; i < words; i += blockDim.x) nvshmem_int_p(data + i, data[i], peer);
+            for (int i = thread; i < words; i += blockDim.x) nvshmem_int_p(data + i, source[i], peer);
             __syncthreads();
             if (thread == 0) {
                 nvshmem_fence();
@@ -71,7 +72,7 @@ static void run(int* data, uint64_t* flag) {
 
 int main() {
     start();
-    int* data = (int*)nvshmem_malloc(WORDS * sizeof(int));
+    int* data = (int*)nvshmem_malloc(2 * WORDS * sizeof(int));
     uint64_t* flag = (uint64_t*)nvshmem_calloc(1, sizeof(uint64_t));
     run<0>(data, flag);
     run<1>(data, flag);

@@ -1,5 +1,6 @@
-//! Programs of users of NVSHMEM, built by `oxshmem cuda cc` against what `make install` gives them, and run without a GPU: with 2 and 4 PEs, where
-//! kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they are skipped, with the reason.
+//! Programs of users of NVSHMEM, built by `oxshmem cuda cc` against what `make install` gives them, and run without a GPU: with 2
+//! and 4 PEs, where kernels reach each other's memory and where the host carries all out. Without clang 19 or CUDA's headers they
+//! are skipped, with the reason.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod installed;
@@ -149,7 +150,7 @@ fn ends_well(pes: usize, program: &Path, words: &[&str], variables: Variables<'_
 /// A program, and the words that it is run with, one after the other.
 fn all_well(name: &str, words: &[&[&str]]) {
     let source = format!("{name}.cu");
-    let Some(program) = build(name, &["-O1", &source]) else {
+    let Some(program) = build(name, &[&source]) else {
         return;
     };
     for (pes, variables) in jobs() {
@@ -198,6 +199,21 @@ fn m36_reductions_of_every_type_in_every_scope() {
 }
 
 #[test]
+fn m15_m22_calls_through_queue_pairs_of_every_type() {
+    all_well("qp", &SCOPES[..3]);
+}
+
+#[test]
+fn the_remaining_calls_do_what_they_say() {
+    all_well("others", &[&[]]);
+}
+
+#[test]
+fn copies_of_the_runtime_to_symmetric_memory_are_done_when_they_return() {
+    all_well("copies", &[&[]]);
+}
+
+#[test]
 fn teams_are_what_openshmem_says() {
     all_well("teams", &[&[]]);
 }
@@ -237,7 +253,14 @@ fn programs_begin_and_end_in_every_way() {
         return;
     };
     for (pes, variables) in jobs() {
-        for way in ["thread", "stages", "device_first", "again", "no_finalize", "attributes"] {
+        for way in [
+            "thread",
+            "stages",
+            "device_first",
+            "again",
+            "no_finalize",
+            "attributes",
+        ] {
             ends_well(pes, &program, &[way], variables);
         }
         let ended = job(pes, &program, &["global_exit"], variables);
@@ -296,7 +319,7 @@ fn programs_meet_by_mpi() {
         return;
     };
     for (pes, path) in [(2, RING), (4, MAPPED)] {
-        for way in ["world", "reversed", "halves", "unique_id"] {
+        for way in ["world", "reversed", "halves", "environment", "unique_id"] {
             let mut all = Command::new("timeout");
             all.args(["120", "mpirun", "--oversubscribe", "--allow-run-as-root"]);
             all.args(["-np", &pes.to_string()]).arg(&program).arg(way);
@@ -305,6 +328,11 @@ fn programs_meet_by_mpi() {
             run(all.env("OXSHMEM_SYMMETRIC_SIZE", "16M"));
         }
     }
+}
+
+#[test]
+fn programs_meet_by_openshmem() {
+    all_well("shmem", &[&[]]);
 }
 
 #[test]
@@ -348,19 +376,20 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
         (4, "symmetric"),
         (5, "symmetric"),
         (6, "symmetric"),
-        (7, "team 99"),
-        (8, "root"),
+        (7, "99 is no team"),
+        (8, "PE_root"),
         (9, "alignment"),
         (10, "nvshmem_malloc"),
         (11, "there is no PE 77"),
         (12, "nvshmem_init"),
-        (13, "mpi_comm"),
+        (13, "MPI_Init"),
         (14, "flags"),
         (15, "team"),
         (16, "77"),
         (17, "aligned"),
     ] {
-        let ended = job(2, &program, &[&case.to_string()], MAPPED);
+        let checked = [MAPPED, &[("OXSHMEM_CHECK", "1")]].concat();
+        let ended = job(2, &program, &[&case.to_string()], &checked);
         let told = both(&ended);
         assert!(!ended.status.success(), "{case}: {told}");
         assert!(ended.status.code() != Some(124), "{case} hangs: {told}");
@@ -373,7 +402,7 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
 
 #[test]
 fn g1_g6_programs_have_no_races() {
-    for name in ["ring", "heat", "latency", "bandwidth", "order"] {
+    for name in ["ring", "heat", "latency", "bandwidth", "order", "timed"] {
         let source = format!("{name}.cu");
         let checked = format!("{name}-checked");
         let Some(program) = build(&checked, &["-O1", "--check", &source]) else {
@@ -385,4 +414,17 @@ fn g1_g6_programs_have_no_races() {
             assert!(!told.contains("race:"), "{name}: {told}");
         }
     }
+    // The same ring where nobody waits for a signal.
+    let text = std::fs::read_to_string(here().join("tests/programs/ring.cu")).unwrap();
+    let wait = "nvshmem_signal_wait_until(";
+    assert_eq!(text.matches(wait).count(), 1);
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nvshmem-ring-without.cu");
+    std::fs::write(&source, text.replace(wait, "(void)(")).unwrap();
+    let folder = format!("-I{}", here().join("tests/programs").display());
+    let words = ["-O1", "-w", "--check", &folder, source.to_str().unwrap()];
+    let program = build("ring-without-checked", &words).unwrap();
+    let told = both(&job(2, &program, &[], ONE_GPU));
+    let parts = ["race:", "PE 0's", "PE 1's"];
+    let is_told = parts.iter().all(|part| told.contains(part));
+    assert!(is_told, "a ring without its wait: {told}");
 }

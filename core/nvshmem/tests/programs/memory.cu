@@ -6,7 +6,7 @@ __global__ void store(int* at, int value) {
     if (at) *at = value;
 }
 
-// What kernels see of peers' memory. `theirs` is what the host sees.
+// Peers' memory as kernels see it. `theirs` is what the host sees.
 __global__ void peers(int* block, void** theirs) {
     const int n = nvshmem_n_pes();
     for (int pe = 0; pe < n; ++pe) SEEN(nvshmem_ptr(block, pe) == theirs[pe]);
@@ -34,6 +34,7 @@ int main() {
     CUDA(cudaGetDevice(&device));
     CHECK(is.type == cudaMemoryTypeDevice && is.device == device && is.devicePointer == block);
     CUDA(cudaMemset(block, 0, 1000));
+    CUDA(cudaDeviceSynchronize());
     nvshmem_barrier_all();
 
     // The same place in a block on every PE, in the middle of it, too.

@@ -28,9 +28,9 @@ int main(int count, char** words) {
             break;
         }
         case 6: begin(); nvshmem_free(&local); break;
-        case 7: begin(); nvshmem_int_sum_reduce(99, word, word + 1, 1); break;
-        case 8: begin(); nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, word, word + 1, 1, pes); break;
-        case 9: begin(); nvshmem_align(3, 100); break;
+        case 7: begin(); return nvshmem_int_sum_reduce(99, word, word + 1, 1);
+        case 8: begin(); return nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, word, word + 1, 1, pes);
+        case 9: begin(); return nvshmem_align(3, 100) ? 0 : 7;
         // PEs that differ.
         case 10: begin(); nvshmem_malloc(me ? 100 : 200); break;
         case 11: begin(); wrong_pe<<<1, 1>>>(word); cudaDeviceSynchronize(); nvshmem_barrier_all(); break;

@@ -1,5 +1,6 @@
-// A start by an MPI communicator: MPI_COMM_WORLD (`world`), a communicator in another order (`reversed`), the odd and even ranks as jobs of their
-// own (`halves`), or a unique id that MPI broadcasts (`unique_id`).
+// A start by an MPI communicator: MPI_COMM_WORLD (`world`), a communicator in another order (`reversed`), the odd and even ranks
+// as jobs of their own (`halves`), NVSHMEM_BOOTSTRAP in the environment (`environment`), or a unique id that MPI broadcasts
+// (`unique_id`).
 #include "check.h"
 #include <mpi.h>
 
@@ -28,8 +29,12 @@ int main(int count, char** words) {
         MPI_Bcast(&id, sizeof id, MPI_UINT8_T, 0, comm);
         CHECK(nvshmemx_set_attr_uniqueid_args(rank, ranks, &id, &attributes) == 0);
         CHECK(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0);
+    } else if (!strcmp(way, "environment")) {
+        CHECK(setenv("NVSHMEM_BOOTSTRAP", "MPI", 1) == 0);
+        nvshmem_init();
     } else {
-        attributes.mpi_comm = &comm;
+        if (!strcmp(way, "world")) CHECK(nvshmemx_set_attr_mpi_comm_args(&comm, &attributes) == 0);
+        else attributes.mpi_comm = &comm;
         CHECK(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &attributes) == 0);
     }
     me = nvshmem_my_pe();

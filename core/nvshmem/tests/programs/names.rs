@@ -16,10 +16,15 @@ fn words_of(source: &str, options: &[&str]) -> BTreeSet<String> {
     for line in text.lines() {
         if let Some(marker) = line.strip_prefix("# ") {
             let file = marker.split('"').nth(1).unwrap_or_default();
-            is_own = !file.contains("/include/") && !file.starts_with("/usr") && !file.starts_with('<');
+            is_own =
+                !file.contains("/include/") && !file.starts_with("/usr") && !file.starts_with('<');
         } else if is_own {
             let found = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            words.extend(found.filter(|word| word.starts_with("nvshmem")).map(str::to_owned));
+            words.extend(
+                found
+                    .filter(|word| word.starts_with("nvshmem"))
+                    .map(str::to_owned),
+            );
         }
     }
     words

@@ -1,4 +1,5 @@
-// What is in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses by name.
+// Calls that are in no other program: warp groups, the place of a maximum, registered buffers, teams by a list, hints, statuses
+// by name.
 #include "check.h"
 
 __global__ void warpgroups(long* word, int right) {
@@ -16,9 +17,15 @@ __global__ void hints(long* dest, const long* source, int right) {
     nvshmemx_region_attrs_t attributes = NVSHMEMX_REGION_ATTRS_INITIALIZER;
     SEEN(nvshmemx_region_start_block(&region, &attributes) == 0);
     nvshmemx_long_put_nbi_block(dest, source, 16, right);
+    // Shared memory may be offered to the library: it asks for none, or for some.
+    extern __shared__ char shared[];
+    const int wanted = nvshmemx_ask_smem(NVSHMEMX_SMEM_RECOMMENDED);
+    SEEN(wanted >= 0);
+    nvshmemx_give_smem(shared, 64);
     int active = 7;
     SEEN(nvshmemx_region_is_active(NVSHMEMX_REGION_HINT_BATCH_RMA, &active) == 0 && (active == 0 || active == 1));
     SEEN(nvshmemx_region_stop_block(region) == 0);
+    nvshmemx_release_smem();
     nvshmemx_barrier_all_block();
 }
 
@@ -34,8 +41,12 @@ int main() {
     RAN();
     CHECK(nvshmem_long_g(words, me) == left + 1);
     nvshmem_barrier_all();
-    hints<<<1, 32>>>(words, source, right);
+    nvshmemx_region_handle_t region;
+    nvshmemx_region_attrs_t attributes = NVSHMEMX_REGION_ATTRS_INITIALIZER;
+    CHECK(nvshmemx_region_start(&region, &attributes) == 0);
+    hints<<<1, 32, 64>>>(words, source, right);
     RAN();
+    CHECK(nvshmemx_region_stop(region) == 0);
     for (int i = 0; i < 16; ++i) mine[i] = value<long>(left, i);
     EXPECT(words, mine, "puts in a region");
 
@@ -60,6 +71,18 @@ int main() {
     EXPECT(own, mine, "a get to registered memory");
     CHECK(nvshmemx_buffer_unregister(own) == 0);
     nvshmemx_buffer_unregister_all();
+
+    // Calls that are not there say so.
+    nvshmemx_team_uniqueid_t id;
+    nvshmem_team_t team = 77;
+    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+    CHECK(nvshmemx_team_get_uniqueid(&id) != 0);
+    CHECK(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, pes, me) != 0);
+    CHECK(!nvshmemx_buffer_register_symmetric(own, 1 << 16, 0));
+    CHECK(!nvshmemx_buffer_register_symmetric_at_preferred_address(own, 1 << 16, NULL, 0));
+    CHECK(nvshmemx_buffer_unregister_symmetric(own, 1 << 16) != 0);
+    CHECK(nvshmemx_culibrary_init(NULL) != 0);
+    CHECK(nvshmemx_culibrary_finalize(NULL) == 0);
 
     for (int status : {NVSHMEMX_SUCCESS, NVSHMEMX_ERROR_INVALID_VALUE, NVSHMEMX_ERROR_OUT_OF_MEMORY, NVSHMEMX_ERROR_NOT_SUPPORTED})
         CHECK(nvshmemx_status_string(status) && *nvshmemx_status_string(status));

@@ -1,4 +1,5 @@
-// Puts and gets: of each type and size, contiguous and strided, blocking and not, by a thread, a warp, a block, on a stream and by the host.
+// Puts and gets: of each type and size, contiguous and strided, blocking and not, by a thread, a warp, a block, on a stream and
+// by the host.
 //   rma SCOPE, where SCOPE is thread, warp, block, stream or host
 #include "check.h"
 
@@ -90,7 +91,11 @@ struct stream_mem : Bytes { COPIES(, nvshmemx_putmem, nvshmemx_getmem, _on_strea
 enum { PART = 32, PUT = 0, PUT_NBI = PART, GET = 2 * PART, GET_NBI = 3 * PART, IPUT = 4 * PART, IGET = 5 * PART, P = 6 * PART, G = 7 * PART };
 enum { ROOM = 8 * PART, COUNT = 19, STRIDED = 6 };
 
-// All calls of a type in a scope. Puts go to the right neighbour, and gets come from it.
+// All calls of a type in a scope, of the host or of a kernel as the scope is. Puts go to the right neighbour, and gets come from
+// it.
+#ifdef __NVCC__
+#pragma nv_exec_check_disable
+#endif
 template <class Calls>
 __host__ __device__ void copy(typename Calls::T* dest, const typename Calls::T* source, int right) {
     Calls::put(dest + PUT + 1, source + 1, COUNT, right);

@@ -1,4 +1,5 @@
-// Puts with a signal: of each type and size, blocking and not, by a thread, a warp, a block and on a stream; signals alone, and waits for them.
+// Puts with a signal: of each type and size, blocking and not, by a thread, a warp, a block and on a stream; signals alone, and
+// waits for them.
 //   signals SCOPE, where SCOPE is thread, warp, block, stream or alone
 #include "check.h"
 

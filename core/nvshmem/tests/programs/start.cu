@@ -131,6 +131,8 @@ static void unique_id(char** words) {
 // Attributes without a way to meet: the launcher's, as init.
 static void attributes(char**) {
     nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    int communicator;
+    CHECK(nvshmemx_set_attr_mpi_comm_args(&communicator, &attributes) == 0 && attributes.mpi_comm == &communicator);
     CHECK(nvshmemx_init_attr(0, &attributes) == 0);
     choose_device();
     work();

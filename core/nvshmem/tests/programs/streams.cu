@@ -11,10 +11,11 @@ __global__ void look(const long* dest, const long* step, int from) {
 }
 __global__ void next(long* step) { ++*step; }
 
-static long *source, *dest, *all, *sum, *step;
+static long *source, *dest, *collected, *sum, *step;
 static uint64_t* signal;
 
-// One step: each PE makes numbers, gives them to the right neighbour by a put, a barrier, a put with a signal, and to all by collectives.
+// One step: each PE makes numbers, gives them to the right neighbour by a put, a barrier, a put with a signal, and to all by
+// collectives.
 static void steps(cudaStream_t stream) {
     const int right = (me + 1) % pes, left = (me + pes - 1) % pes;
     next<<<1, 1, 0, stream>>>(step);
@@ -29,10 +30,10 @@ static void steps(cudaStream_t stream) {
     look<<<1, COUNT, 0, stream>>>(dest + 2 * COUNT, step, left);
     CUDA(cudaMemsetAsync(signal, 0, sizeof(uint64_t), stream));
     nvshmemx_sync_all_on_stream(stream);
-    nvshmemx_long_fcollect_on_stream(NVSHMEM_TEAM_WORLD, all, source, COUNT, stream);
-    for (int pe = 0; pe < pes; ++pe) look<<<1, COUNT, 0, stream>>>(all + pe * COUNT, step, pe);
-    nvshmemx_long_broadcast_on_stream(NVSHMEM_TEAM_WORLD, all, source, COUNT, pes - 1, stream);
-    look<<<1, COUNT, 0, stream>>>(all, step, pes - 1);
+    nvshmemx_long_fcollect_on_stream(NVSHMEM_TEAM_WORLD, collected, source, COUNT, stream);
+    for (int pe = 0; pe < pes; ++pe) look<<<1, COUNT, 0, stream>>>(collected + pe * COUNT, step, pe);
+    nvshmemx_long_broadcast_on_stream(NVSHMEM_TEAM_WORLD, collected, source, COUNT, pes - 1, stream);
+    look<<<1, COUNT, 0, stream>>>(collected, step, pes - 1);
     nvshmemx_long_max_reduce_on_stream(NVSHMEM_TEAM_WORLD, sum, source, COUNT, stream);
     look<<<1, COUNT, 0, stream>>>(sum, step, pes - 1);
     nvshmemx_quiet_on_stream(stream);
@@ -87,11 +88,12 @@ int main() {
     start();
     source = (long*)nvshmem_malloc(COUNT * sizeof(long));
     dest = (long*)nvshmem_malloc(3 * COUNT * sizeof(long));
-    all = (long*)nvshmem_malloc(pes * COUNT * sizeof(long));
+    collected = (long*)nvshmem_malloc(pes * COUNT * sizeof(long));
     sum = (long*)nvshmem_malloc(COUNT * sizeof(long));
     signal = (uint64_t*)nvshmem_calloc(1, sizeof(uint64_t));
     CUDA(cudaMalloc(&step, sizeof(long)));
     CUDA(cudaMemset(step, 0, sizeof(long)));
+    CUDA(cudaDeviceSynchronize());
     nvshmem_barrier_all();
     cudaStream_t blocking, own;
     CUDA(cudaStreamCreate(&blocking));
@@ -114,6 +116,16 @@ int main() {
     CUDA(cudaGraphExecDestroy(run));
     CUDA(cudaGraphDestroy(graph));
     CHECK(read(step, 1)[0] == 8);
+    // The source of a put is changed behind a flush.
+    const int right = (me + 1) % pes, left = (me + pes - 1) % pes;
+    nvshmemx_long_put_nbi_on_stream(dest, source, COUNT, right, own);
+    nvshmemx_flush_on_stream(own);
+    CUDA(cudaMemsetAsync(source, 0, COUNT * sizeof(long), own));
+    nvshmemx_quiet_on_stream(own);
+    CUDA(cudaStreamSynchronize(own));
+    nvshmem_barrier_all();
+    look<<<1, COUNT>>>(dest, step, left);
+    RAN();
     launches();
     nvshmem_finalize();
     return 0;

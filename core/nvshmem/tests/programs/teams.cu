@@ -1,7 +1,7 @@
 // Teams: the ones that are there, splits, translations, and collective calls of teams in kernels and by the host.
 #include "check.h"
 
-// What kernels know of a team.
+// Facts that kernels know of a team.
 __global__ void ask(nvshmem_team_t team, int member, int n, int world) {
     SEEN(nvshmem_team_my_pe(team) == member && nvshmem_team_n_pes(team) == n);
     SEEN(nvshmem_team_translate_pe(team, member, NVSHMEM_TEAM_WORLD) == world);
@@ -17,7 +17,7 @@ __global__ void collect(nvshmem_team_t team, int* sum, int* all, int* mine) {
     SEEN(nvshmemx_team_sync_block(team) == 0);
 }
 
-static int *sum, *all, *mine;
+static int *sum, *collected, *mine;
 
 // A team of these PEs, of which this one is a member or not.
 static void verify(nvshmem_team_t team, const std::vector<int>& members) {
@@ -41,14 +41,14 @@ static void verify(nvshmem_team_t team, const std::vector<int>& members) {
     nvshmem_team_get_config(team, &config);
     ask<<<1, 1>>>(team, member, n, me);
     RAN();
-    collect<<<1, 16>>>(team, sum, all, mine);
+    collect<<<1, 16>>>(team, sum, collected, mine);
     RAN();
     int wanted = 0;
     for (int pe : members) wanted += pe + 100;
     EXPECT(sum, (std::vector<int>{wanted}), "a team's sum by a kernel");
     std::vector<int> numbers;
     for (int pe : members) numbers.push_back(pe + 100);
-    EXPECT(all, numbers, "a team's numbers by a kernel");
+    EXPECT(collected, numbers, "a team's numbers by a kernel");
     // The same by the host.
     CHECK(nvshmem_team_sync(team) == 0 && nvshmem_barrier(team) == 0);
     CHECK(nvshmem_int_max_reduce(team, sum, mine, 1) == 0);
@@ -59,7 +59,7 @@ static void verify(nvshmem_team_t team, const std::vector<int>& members) {
 int main() {
     start();
     sum = (int*)nvshmem_malloc(sizeof(int));
-    all = (int*)nvshmem_malloc(pes * sizeof(int));
+    collected = (int*)nvshmem_malloc(pes * sizeof(int));
     mine = (int*)nvshmem_malloc(sizeof(int));
     fill(mine, std::vector<int>{me + 100});
     nvshmem_barrier_all();

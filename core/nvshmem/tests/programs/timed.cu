@@ -1,4 +1,5 @@
-// Collective calls in loops with times by events, as benchmarks have them: in kernels of each scope, on a stream, and on a stream by a graph.
+// Collective calls in loops with times by events, as benchmarks have them: in kernels of each scope, on a stream, and on a stream
+// by a graph.
 #include "check.h"
 
 enum { COUNT = 32, ROUNDS = 4 };
@@ -26,6 +27,9 @@ __global__ void rounds(nvshmem_team_t team, int* dest, int* source, int* sum) {
         }
         __syncthreads();
         SEEN(dest[(n - 1) * COUNT] == value<int>(n - 1, 0));
+        // No PE begins the next round before all have looked.
+        __syncthreads();
+        if (threadIdx.x == 0) nvshmem_team_sync(team);
         __syncthreads();
     }
 }

@@ -1,4 +1,5 @@
-// Waits and tests of each type: one word, all, any and some of several, with a status and with a value for each; and waits on a stream.
+// Waits and tests of each type: one word, all, any and some of several, with a status and with a value for each; and waits on a
+// stream.
 #include "check.h"
 
 enum { WORDS = 8 };

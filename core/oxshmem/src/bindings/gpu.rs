@@ -105,6 +105,11 @@ pub fn gpu_context(builder: Builder, context: Context) -> Builder {
     builder.gpu_context(context)
 }
 
+/// Has the shared team be the PEs whose GPU memory this PE's GPU maps, too, and not only those whose host memory it maps. All PEs say so.
+pub fn shared_by_gpu(builder: Builder) -> Builder {
+    builder.shared_by_gpu()
+}
+
 /// A put on a stream from an address, which may be nonblocking.
 ///
 /// # Errors

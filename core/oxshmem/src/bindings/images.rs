@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 pub struct Image {
     /// The version of its header, and the bytes of its state.
     abi: u32,
-    /// Makes a device the thread's own, and gives the address of the image's state there.
+    /// Gives the address of the image's state on a device.
     locate: Option<unsafe extern "C" fn(c_int, *mut *mut c_void) -> c_int>,
     /// The words for an error of that.
     error: Option<unsafe extern "C" fn(c_int) -> *const c_char>,

@@ -129,7 +129,7 @@ pub(crate) fn piece_accesses(place: Place, writes: bool, of_host: bool) {
     if !is_active() || len == 0 {
         return;
     }
-    let is_word = matches!(len, 4 | 8) && at.is_multiple_of(len);
+    let is_word = matches!(len, 2 | 4 | 8) && at.is_multiple_of(len);
     with_running(|running| {
         let mut thread = as_thread(running);
         if !is_word {
