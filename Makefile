@@ -3,13 +3,14 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET)/release
 
-.PHONY: help demo demo-run test lint doc bench gpu install uninstall setup clean
+.PHONY: help demo demo-run test lint doc book bench gpu install uninstall setup clean
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
 	@echo "make test   every test, with the time of each stage (budget: 20 minutes on 2 cores)"
 	@echo "make lint   rustfmt, layers, clippy, documentation, licences"
 	@echo "make doc    API documentation in $(TARGET)/doc"
+	@echo "make book   this documentation as a book, in $(TARGET)/book"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
 	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers and pages, oshcc, oshc++ and oshrun,"
@@ -38,6 +39,9 @@ lint: setup
 
 doc: setup
 	cargo doc --workspace --no-deps
+
+book:
+	@ci/book
 
 bench: setup
 	benches/peers

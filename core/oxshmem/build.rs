@@ -37,7 +37,7 @@ fn main() {
 fn sources(at: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
         let path = entry.path();
-        let skipped = ["tests", "benches", "examples", "litmus", "target"];
+        let skipped = ["tests", "benches", "examples", "target"];
         if path.is_dir() && !skipped.iter().any(|name| path.ends_with(name)) {
             sources(&path, files);
         } else if path.extension().is_some_and(|kind| kind == "rs") {

@@ -1,8 +1,8 @@
-//! The built-in programs, from `core/oxshmem/litmus`.
+//! The built-in programs, from `core/litmus/programs`.
 
 macro_rules! programs {
     ($($name:literal,)*) => {
-        &[$(($name, include_str!(concat!("../../oxshmem/litmus/", $name, ".litmus"))),)*]
+        &[$(($name, include_str!(concat!("../programs/", $name, ".litmus"))),)*]
     };
 }
 

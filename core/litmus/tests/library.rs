@@ -1,4 +1,4 @@
-//! The programs of `core/oxshmem/litmus`: complete, printable, free of deadlocks, and as their
+//! The programs of `core/litmus/programs`: complete, printable, free of deadlocks, and as their
 //! texts expect.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn programs() -> Result<Vec<Program>, String> {
 
 #[test]
 fn the_list_is_the_folder() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../oxshmem/litmus");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/programs");
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: BTreeSet<_> = files

@@ -198,7 +198,15 @@ pub mod __private {
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So does that of the page on teams.
+/// So do those of the pages on teams and of the book.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/teams.md")]
-struct Teams;
+mod pages {
+    #[doc = include_str!("../../../docs/teams.md")]
+    struct Teams;
+    #[doc = include_str!("../../../docs/guide/first-steps-rust.md")]
+    struct FirstSteps;
+    #[doc = include_str!("../../../docs/guide/collectives.md")]
+    struct Collectives;
+    #[doc = include_str!("../../../docs/guide/from-mpi.md")]
+    struct FromMpi;
+}

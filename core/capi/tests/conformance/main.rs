@@ -32,6 +32,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod interface;
+mod pages;
 mod wrappers;
 
 use std::path::{Path, PathBuf};

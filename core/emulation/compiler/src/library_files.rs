@@ -2,7 +2,7 @@
 
 macro_rules! files {
     ($folder:literal: $($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../../", $folder, $name)))),*]
+        &[$(($name, include_str!(concat!("../library/", $folder, $name)))),*]
     };
 }
 /// Names and texts, by folder.
@@ -28,19 +28,19 @@ pub(crate) const SOURCES: &[(&str, &str)] = files!("":
 pub(crate) const MODULES: [(&str, &str); 4] = [
     (
         "transport/nvlink/device/kernels.cu",
-        include_str!("../../../../transport/nvlink/device/kernels.ptx"),
+        include_str!("../library/transport/nvlink/device/kernels.ptx"),
     ),
     (
         "transport/nvlink/device/reduce.cu",
-        include_str!("../../../../transport/nvlink/device/reduce.ptx"),
+        include_str!("../library/transport/nvlink/device/reduce.ptx"),
     ),
     (
         "core/device/kernels/serve.cu",
-        include_str!("../../../device/kernels/serve.ptx"),
+        include_str!("../library/core/device/kernels/serve.ptx"),
     ),
     (
         "core/device/kernels/stream.cu",
-        include_str!("../../../device/kernels/stream.ptx"),
+        include_str!("../library/core/device/kernels/stream.ptx"),
     ),
 ];
 /// Everything that is unpacked or compiled once.

@@ -51,13 +51,13 @@ numbers! {
 /// [`Error::PeerLost`] once a member is lost.
 impl Team<'_> {
     /// Completes this PE's puts on this stream; later work on it begins when all members' streams have arrived (M24, M25).
-    #[doc(alias("nvshmemx_barrier_on_stream", "nvshmemx_team_sync_on_stream"))]
+    #[doc(alias = "nvshmemx_barrier_on_stream")]
     pub fn barrier_on_stream(&self, stream: &Stream) -> Result<()> {
         MembersOnStream::new("barrier_on_stream", self, stream)?.arrive()
     }
 
     /// As [`barrier_on_stream`](Self::barrier_on_stream): on a stream there is little that a barrier would have to complete beyond it.
-    #[doc(alias = "nvshmemx_sync_on_stream")]
+    #[doc(alias("nvshmemx_sync_on_stream", "nvshmemx_team_sync_on_stream"))]
     pub fn sync_on_stream(&self, stream: &Stream) -> Result<()> {
         MembersOnStream::new("sync_on_stream", self, stream)?.arrive()
     }

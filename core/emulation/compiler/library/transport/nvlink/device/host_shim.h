@@ -1,0 +1,1 @@
+../../../../../../../transport/nvlink/device/host_shim.h

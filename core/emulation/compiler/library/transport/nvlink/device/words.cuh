@@ -1,0 +1,1 @@
+../../../../../../../transport/nvlink/device/words.cuh
