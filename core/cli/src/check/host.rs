@@ -51,7 +51,7 @@ pub fn see(system: &System) -> Host {
     findings.extend(cpu::check(system, &mut facts));
     findings.extend(pci::check(system, &mut facts, &functions, &devices));
     if system.is_live() {
-        active_mtus(&mut facts);
+        active_mtus(system, &mut facts);
         settings(system, &mut facts);
     }
     Host {
@@ -104,12 +104,13 @@ fn kernel(system: &System) -> Finding {
 }
 
 /// The MTU that a port has now, as the transport of RDMA tells it.
-fn active_mtus(facts: &mut Facts) {
+fn active_mtus(system: &System, facts: &mut Facts) {
     let descriptions = crate::info::transports::descriptions();
     for (device, description) in descriptions {
         let mtu = description.rsplit_once("MTU ").map(|(_, mtu)| mtu);
-        if let Some(mtu) = mtu.filter(|mtu| mtu.bytes().all(|byte| byte.is_ascii_digit())) {
-            facts.insert(format!("MTU of {device}"), mtu.into());
+        let mtu = mtu.filter(|mtu| mtu.bytes().all(|byte| byte.is_ascii_digit()));
+        if let (Some(mtu), Some(port)) = (mtu, rdma::compared_port(system, &device)) {
+            facts.insert(format!("MTU of {port}"), mtu.into());
         }
     }
 }

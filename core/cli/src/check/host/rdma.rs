@@ -23,7 +23,12 @@ pub fn check(
     functions: &Functions,
 ) -> Vec<Finding> {
     let topic = "RDMA devices";
-    facts.insert(topic.into(), devices.join(" "));
+    let opened: Vec<Result<String, Finding>> =
+        devices.iter().map(|device| character_device(system, device)).collect();
+    let usable: Vec<&String> =
+        devices.iter().zip(&opened).filter(|(_, file)| file.is_ok()).map(|(name, _)| name).collect();
+    // Names may differ between hosts, so devices are compared by their numbers.
+    facts.insert(topic.into(), usable.len().to_string());
     if devices.is_empty() {
         return vec![match functions.nics.first() {
             None => Finding::ok(topic, "none: jobs on several hosts use TCP"),
@@ -35,21 +40,44 @@ pub fn check(
         }];
     }
     let mut found = vec![Finding::ok(topic, devices.join(" "))];
-    let ports: Vec<Port> = devices.iter().flat_map(|name| Port::all(system, name)).collect();
-    let any_active = ports.iter().any(|port| port.state() == Some(ACTIVE));
-    for device in devices {
-        found.extend(character_device(system, device));
-        found.extend(place(system, facts, device));
-        found.extend(link(system, facts, device));
+    for why in opened.iter().filter_map(|file| file.as_ref().err()) {
+        // A container may have been given some devices of its host.
+        found.push(if usable.is_empty() {
+            why.clone()
+        } else {
+            Finding::unseen(&*why.topic, &*why.text)
+        });
     }
+    let numbered = || (1..).zip(&usable);
+    for (number, device) in numbered() {
+        found.extend(place(system, facts, number, device));
+        found.extend(link(system, facts, number, device));
+    }
+    let ports: Vec<Port> =
+        numbered().flat_map(|(number, device)| Port::all(system, number, device)).collect();
+    let any_active = ports.iter().any(|port| port.state() == Some(ACTIVE));
     for port in &ports {
         found.push(port.check(facts, any_active));
     }
     found
 }
 
-/// The device that programs open.
-fn character_device(system: &System, device: &str) -> Option<Finding> {
+/// The words for a device in comparisons between hosts.
+fn numbered_name(number: usize) -> String {
+    format!("RDMA device {number}")
+}
+
+/// The words for a port in comparisons, given its name, such as `mlx5_0:1`; none for a device that cannot be used.
+pub fn compared_port(system: &System, name: &str) -> Option<String> {
+    let (device, port) = name.split_once(':')?;
+    let all = devices(system);
+    let mut usable = all.iter().filter(|device| character_device(system, device).is_ok());
+    let number = usable.position(|other| other == device)? + 1;
+    Some(format!("{}, port {port}", numbered_name(number)))
+}
+
+/// The file that programs open, or why there is none for them.
+fn character_device(system: &System, device: &str) -> Result<String, Finding> {
     let verbs = "sys/class/infiniband_verbs";
     let names = system.names(verbs);
     let its = names.iter().find(|name| {
@@ -58,27 +86,27 @@ fn character_device(system: &System, device: &str) -> Option<Finding> {
     });
     let Some(name) = its else {
         let text = "no device of verbs belongs to it, so that no program can open it";
-        return Some(Finding::fault(device, text, "modprobe ib_uverbs"));
+        return Err(Finding::fault(device, text, "modprobe ib_uverbs"));
     };
     let file = format!("dev/infiniband/{name}");
     if !system.exists(&file) {
         let text = format!("there is no /{file}");
         let mend = "give the container the devices: --device=/dev/infiniband; else modprobe ib_uverbs";
-        return Some(Finding::fault(device, text, mend));
+        return Err(Finding::fault(device, text, mend));
     }
     let opened = std::fs::File::options().read(true).write(true).open(system.path(&file));
-    let denied = opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
-    denied.then(|| {
+    if opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
         let mend = format!("chmod 666 /{file} (rdma-core has rules for udev that do so)");
-        Finding::fault(device, format!("this user may not open /{file}"), mend)
-    })
+        return Err(Finding::fault(device, format!("this user may not open /{file}"), mend));
+    }
+    Ok(file)
 }
 
 /// The NUMA node that the device lies at.
-fn place(system: &System, facts: &mut Facts, device: &str) -> Option<Finding> {
+fn place(system: &System, facts: &mut Facts, number: usize, device: &str) -> Option<Finding> {
     let node = system.number(&format!("{DEVICES}/{device}/device/numa_node"))?;
     let topic = format!("place of {device}");
-    facts.insert(topic.clone(), format!("node {node}"));
+    facts.insert(format!("place of {}", numbered_name(number)), format!("node {node}"));
     if node < 0 && node_names(system).len() > 1 {
         let mend = "look for a NUMA setting of the PCI slots in the firmware, or set OXSHMEM_NIC_MAP";
         let text = "the firmware does not tell its NUMA node, so PEs may take a far NIC";
@@ -88,7 +116,7 @@ fn place(system: &System, facts: &mut Facts, device: &str) -> Option<Finding> {
 }
 
 /// The device's link to PCI Express.
-fn link(system: &System, facts: &mut Facts, device: &str) -> Option<Finding> {
+fn link(system: &System, facts: &mut Facts, number: usize, device: &str) -> Option<Finding> {
     let folder = format!("{DEVICES}/{device}/device");
     let text = |file: &str| system.text(&format!("{folder}/{file}"));
     let number = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
@@ -96,7 +124,7 @@ fn link(system: &System, facts: &mut Facts, device: &str) -> Option<Finding> {
     let (width, most_width) = (text("current_link_width")?, text("max_link_width")?);
     let topic = format!("PCI link of {device}");
     let shown = format!("{speed} x{width}");
-    facts.insert(topic.clone(), shown.clone());
+    facts.insert(format!("PCI link of {}", numbered_name(number)), shown.clone());
     let slower = number(&speed)? < number(&most_speed)?;
     let narrower = number(&width)? < number(&most_width)?;
     if slower || narrower {
@@ -114,16 +142,19 @@ struct Port<'s> {
     system: &'s System,
     /// As `mlx5_0:1`.
     name: String,
+    /// Its words in comparisons.
+    compared: String,
     folder: String,
 }
 
 impl<'s> Port<'s> {
-    fn all(system: &'s System, device: &str) -> Vec<Port<'s>> {
+    fn all(system: &'s System, number: usize, device: &str) -> Vec<Port<'s>> {
         let ports = system.names(&format!("{DEVICES}/{device}/ports")).into_iter();
         ports
             .map(|port| Port {
                 system,
                 name: format!("{device}:{port}"),
+                compared: format!("{}, port {port}", numbered_name(number)),
                 folder: format!("{DEVICES}/{device}/ports/{port}"),
             })
             .collect()
@@ -146,16 +177,16 @@ impl<'s> Port<'s> {
         let topic = format!("port {}", self.name);
         let state = self.text("state").unwrap_or_else(|| "of no known state".into());
         if self.state() != Some(ACTIVE) {
-            facts.insert(format!("state of {}", self.name), state.clone());
+            facts.insert(format!("state of {}", self.compared), state.clone());
             return self.not_active(topic, &state, any_active);
         }
         let layer = self.text("link_layer").unwrap_or_default();
         let rate = self.text("rate").unwrap_or_else(|| "rate not known".into());
-        facts.insert(format!("link of {}", self.name), format!("{layer}, {rate}"));
+        facts.insert(format!("link of {}", self.compared), format!("{layer}, {rate}"));
         let partitions = self.partitions();
         let shown: Vec<String> = partitions.iter().map(|key| format!("{key:#06x}")).collect();
         let keys = shown.join(" ");
-        facts.insert(format!("P_Keys of {}", self.name), keys.clone());
+        facts.insert(format!("P_Keys of {}", self.compared), keys.clone());
         let head = format!("active, {layer}, {rate}, P_Keys {keys}");
         if self.is_ethernet() {
             self.roce(topic, facts, &head)
@@ -207,7 +238,7 @@ impl<'s> Port<'s> {
         let mut kinds: Vec<&str> = kinds.collect();
         kinds.sort_unstable();
         kinds.dedup();
-        facts.insert(format!("GID types of {}", self.name), kinds.join(", "));
+        facts.insert(format!("GID types of {}", self.compared), kinds.join(", "));
         let text = format!("{head}, {} GIDs ({})", gids.len(), kinds.join(", "));
         let interface = self.interface();
         if count == 0 {
@@ -223,7 +254,7 @@ impl<'s> Port<'s> {
             return Finding::ok(topic, text);
         };
         let packet = packet(mtu);
-        facts.insert(format!("MTU of {}", self.name), packet.to_string());
+        facts.insert(format!("MTU of {}", self.compared), packet.to_string());
         let text = format!("{text}, MTU {mtu} of {name}: packets of {packet} bytes");
         if packet < 4096 {
             let mend = format!("ip link set {name} mtu 4200 (or 9000), on all hosts and switches alike");
@@ -295,7 +326,7 @@ pub fn errors(system: &System) -> BTreeMap<String, u64> {
     ];
     let mut errors = BTreeMap::new();
     for device in devices(system) {
-        for port in Port::all(system, &device) {
+        for port in Port::all(system, 0, &device) {
             for counter in COUNTERS {
                 let value = port.text(&format!("counters/{counter}"));
                 if let Some(value) = value.and_then(|value| value.parse().ok()) {
