@@ -38,8 +38,14 @@ pub fn heat(title: &str, labels: &[String], parts: &[Heat<'_>]) -> Result<String
 fn draw(text: &mut String, title: &str, labels: &[String], parts: &[Heat<'_>]) -> Drawn {
     let members = labels.len().max(1) as i32;
     let cell = (CELLS / members).clamp(4, 60);
-    let (width, height) = (LABELS + cell * members + 20, TITLE + LABELS + cell * members);
-    let size = (width.max(560) as u32, (40 + height * parts.len() as i32) as u32);
+    let (width, height) = (
+        LABELS + cell * members + 20,
+        TITLE + LABELS + cell * members,
+    );
+    let size = (
+        width.max(560) as u32,
+        (40 + height * parts.len() as i32) as u32,
+    );
     let area = SVGBackend::with_string(text, size).into_drawing_area();
     area.fill(&WHITE)?;
     let style = (FONT, 18).into_font().color(&BLACK);
@@ -53,12 +59,24 @@ fn draw(text: &mut String, title: &str, labels: &[String], parts: &[Heat<'_>]) -
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 fn matrix(area: &Area<'_>, top: i32, cell: i32, labels: &[String], part: &Heat<'_>) -> Drawn {
-    let known = || part.values.iter().flatten().flatten().copied().filter(|value| value.is_finite());
+    let known = || {
+        part.values
+            .iter()
+            .flatten()
+            .flatten()
+            .copied()
+            .filter(|value| value.is_finite())
+    };
     let low = known().fold(f64::INFINITY, f64::min);
     let high = known().fold(0.0, f64::max);
     let black = |size: i32| (FONT, size).into_font().color(&BLACK);
     let range = if low.is_finite() {
-        format!("{}: {} to {}", part.title, (part.shown)(low), (part.shown)(high))
+        format!(
+            "{}: {} to {}",
+            part.title,
+            (part.shown)(low),
+            (part.shown)(high)
+        )
     } else {
         format!("{}: none", part.title)
     };
@@ -72,7 +90,11 @@ fn matrix(area: &Area<'_>, top: i32, cell: i32, labels: &[String], part: &Heat<'
             area.draw(&Text::new(label.clone(), (left - 5, above + middle), right))?;
             let turned = black(side).transform(FontTransform::Rotate270);
             let turned = turned.pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(label.clone(), (left + middle, above - 5), turned))?;
+            area.draw(&Text::new(
+                label.clone(),
+                (left + middle, above - 5),
+                turned,
+            ))?;
         }
     }
     for (row, values) in part.values.iter().enumerate() {
@@ -86,7 +108,8 @@ fn matrix(area: &Area<'_>, top: i32, cell: i32, labels: &[String], part: &Heat<'
             area.draw(&Rectangle::new([corner, end], colour.filled()))?;
             if labels.len() <= WRITTEN {
                 let middle = (corner.0 + cell / 2, corner.1 + cell / 2);
-                let centred = black((cell / 5).clamp(7, 11)).pos(Pos::new(HPos::Center, VPos::Center));
+                let centred =
+                    black((cell / 5).clamp(7, 11)).pos(Pos::new(HPos::Center, VPos::Center));
                 area.draw(&Text::new((part.shown)(value), middle, centred))?;
             }
         }
@@ -100,9 +123,17 @@ fn shade(value: f64, low: f64, high: f64, less_is_better: bool) -> RGBColor {
     const BEST: (f64, f64, f64) = (90.0, 160.0, 220.0);
     let span = (high / low).ln();
     // Values that hardly differ have one colour.
-    let place = if span > 0.05 { (value / low).ln() / span } else { f64::from(u8::from(!less_is_better)) };
+    let place = if span > 0.05 {
+        (value / low).ln() / span
+    } else {
+        f64::from(u8::from(!less_is_better))
+    };
     let good = if less_is_better { 1.0 - place } else { place }.clamp(0.0, 1.0);
-    let (end, share) = if good < 0.5 { (WORST, 1.0 - 2.0 * good) } else { (BEST, 2.0 * good - 1.0) };
+    let (end, share) = if good < 0.5 {
+        (WORST, 1.0 - 2.0 * good)
+    } else {
+        (BEST, 2.0 * good - 1.0)
+    };
     let mixed = |end: f64| (255.0 + share * (end - 255.0)).round() as u8;
     RGBColor(mixed(end.0), mixed(end.1), mixed(end.2))
 }
@@ -114,15 +145,21 @@ mod tests {
     fn picture(members: usize) -> String {
         let labels: Vec<String> = (0..members).map(|member| format!("node{member}")).collect();
         let value = |from: usize, to: usize| (from != to).then(|| 1.0 + (from + to) as f64);
-        let values: Vec<Vec<Option<f64>>> =
-            (0..members).map(|from| (0..members).map(|to| value(from, to)).collect()).collect();
+        let values: Vec<Vec<Option<f64>>> = (0..members)
+            .map(|from| (0..members).map(|to| value(from, to)).collect())
+            .collect();
         let part = |title, less_is_better| Heat {
             title,
             values: &values,
             shown: |value| format!("{value:.1} m"),
             less_is_better,
         };
-        heat("Links & hosts", &labels, &[part("size", false), part("time", true)]).unwrap()
+        heat(
+            "Links & hosts",
+            &labels,
+            &[part("size", false), part("time", true)],
+        )
+        .unwrap()
     }
 
     #[test]
@@ -130,26 +167,49 @@ mod tests {
         for members in [2, 5, 12, 40, 70] {
             let text = picture(members);
             let document = roxmltree::Document::parse(&text).unwrap();
-            let all = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
+            let all = |name: &str| {
+                document
+                    .descendants()
+                    .filter(|n| n.has_tag_name(name))
+                    .count()
+            };
             // One is the background.
             assert_eq!(all("rect") - 1, 2 * members * (members - 1), "{members}");
             let named = text.matches("node1\n").count();
-            assert_eq!(named, if members <= LABELLED { 4 } else { 0 }, "{members}: {text}");
+            assert_eq!(
+                named,
+                if members <= LABELLED { 4 } else { 0 },
+                "{members}: {text}"
+            );
         }
     }
 
     #[test]
     fn the_worst_value_is_orange_and_the_best_one_blue() {
         let (worst, best) = (RGBColor(230, 120, 20), RGBColor(90, 160, 220));
-        assert_eq!((shade(1.0, 1.0, 9.0, false), shade(9.0, 1.0, 9.0, false)), (worst, best));
-        assert_eq!((shade(1.0, 1.0, 9.0, true), shade(9.0, 1.0, 9.0, true)), (best, worst));
+        assert_eq!(
+            (shade(1.0, 1.0, 9.0, false), shade(9.0, 1.0, 9.0, false)),
+            (worst, best)
+        );
+        assert_eq!(
+            (shade(1.0, 1.0, 9.0, true), shade(9.0, 1.0, 9.0, true)),
+            (best, worst)
+        );
         // Where all are alike, none looks bad.
-        assert_eq!((shade(2.0, 2.0, 2.0, true), shade(2.0, 2.0, 2.0, false)), (best, best));
+        assert_eq!(
+            (shade(2.0, 2.0, 2.0, true), shade(2.0, 2.0, 2.0, false)),
+            (best, best)
+        );
     }
 
     #[test]
     fn no_members_are_a_picture_too() {
-        let part = Heat { title: "x", values: &[], shown: |_| String::new(), less_is_better: true };
+        let part = Heat {
+            title: "x",
+            values: &[],
+            shown: |_| String::new(),
+            less_is_better: true,
+        };
         assert!(heat("none", &[], &[part]).unwrap().contains("x: none"));
     }
 }

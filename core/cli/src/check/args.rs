@@ -89,9 +89,9 @@ impl FromStr for Pairs {
             return Ok(Pairs::All);
         }
         let number = text.parse().ok().filter(|number| *number > 0);
-        number.map(Pairs::Partners).ok_or_else(|| {
-            format!("{text:?} is neither `all` nor a number of partners, such as 8")
-        })
+        number
+            .map(Pairs::Partners)
+            .ok_or_else(|| format!("{text:?} is neither `all` nor a number of partners, such as 8"))
     }
 }
 
@@ -108,16 +108,29 @@ impl FromStr for Least {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| digits.trim().parse::<f64>().ok().filter(|n| *n > 0.0 && n.is_finite());
+        let number = |digits: &str| {
+            digits
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|n| *n > 0.0 && n.is_finite())
+        };
         let least = if let Some(percent) = text.strip_suffix('%') {
-            number(percent).filter(|percent| *percent <= 100.0).map(|percent| Least::Share(percent / 100.0))
-        } else if let Some(bits) = text.strip_suffix("Gb/s").or_else(|| text.strip_suffix("Gbps")) {
+            number(percent)
+                .filter(|percent| *percent <= 100.0)
+                .map(|percent| Least::Share(percent / 100.0))
+        } else if let Some(bits) = text
+            .strip_suffix("Gb/s")
+            .or_else(|| text.strip_suffix("Gbps"))
+        {
             number(bits).map(|gigabits| Least::Rate(gigabits * 1e9 / 8.0))
         } else {
             let bytes = text.strip_suffix("GB/s").unwrap_or(text);
             number(bytes).map(|gigabytes| Least::Rate(gigabytes * 1e9))
         };
-        least.ok_or_else(|| format!("{text:?} is no bandwidth such as 10 or 80Gb/s, and no percentage such as 80%"))
+        least.ok_or_else(|| {
+            format!("{text:?} is no bandwidth such as 10 or 80Gb/s, and no percentage such as 80%")
+        })
     }
 }
 
@@ -128,7 +141,10 @@ fn block(text: &str) -> Result<usize, String> {
         Some(b'M' | b'm') => (&text[..text.len() - 1], 1 << 20),
         _ => (text, 1),
     };
-    let bytes = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+    let bytes = digits
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor));
     bytes
         .filter(|bytes| *bytes >= 8 && *bytes <= 1 << 30 && bytes.is_multiple_of(8))
         .ok_or_else(|| format!("{text:?} is no multiple of 8 from 8 to 1024M, such as 64K or 1M"))
@@ -155,7 +171,11 @@ impl Args {
             None if members <= schedule::ALL_PAIRS => schedule::tournament(members),
             None => schedule::covering(members, schedule::ALL_PAIRS - 1),
         };
-        let once = if self.one_by_one { schedule::one_by_one(once) } else { once };
+        let once = if self.one_by_one {
+            schedule::one_by_one(once)
+        } else {
+            once
+        };
         let times = self.rounds as usize;
         std::iter::repeat_n(once, times).flatten().collect()
     }

@@ -19,27 +19,60 @@ fn weight(fact: &str) -> Option<(Level, &'static str)> {
         return Some((Level::Fault, mend));
     }
     if starts(&["P_Keys of "]) {
-        return Some((Level::Warning, "give all ports the same partitions in the subnet manager's partitions.conf"));
+        return Some((
+            Level::Warning,
+            "give all ports the same partitions in the subnet manager's partitions.conf",
+        ));
     }
     if starts(&["lib", "hwloc", "CUDA driver", "NVIDIA driver"]) {
         return Some((Level::Warning, "install the same version on all hosts"));
     }
     if starts(&["OXSHMEM_", "SHMEM_", "SMA_", "NVSHMEM_"]) {
-        return Some((Level::Warning, "set the variable for the whole job, not in one host's files"));
+        return Some((
+            Level::Warning,
+            "set the variable for the whole job, not in one host's files",
+        ));
     }
-    let limits = ["locked memory", "descriptors", "processes", "address space", "data size"];
+    let limits = [
+        "locked memory",
+        "descriptors",
+        "processes",
+        "address space",
+        "data size",
+    ];
     if starts(&limits) {
-        return Some((Level::Warning, "set the same in /etc/security/limits.conf, or in the service that starts jobs"));
+        return Some((
+            Level::Warning,
+            "set the same in /etc/security/limits.conf, or in the service that starts jobs",
+        ));
     }
     if starts(&["state of "]) {
         return Some((Level::Warning, "look at the port's cable and its switch"));
     }
     let alike = [
-        "RDMA devices", "link of ", "GID types of ", "PCI link of ", "place of ", "speed of ", "CPU", "NUMA nodes",
-        "NVIDIA GPUs", "GPU memory for NICs", "ACS", "IOMMU", "transparent huge pages", "huge page pools",
-        "overcommitment", "clock source", "memory of the group", "surroundings",
+        "RDMA devices",
+        "link of ",
+        "GID types of ",
+        "PCI link of ",
+        "place of ",
+        "speed of ",
+        "CPU",
+        "NUMA nodes",
+        "NVIDIA GPUs",
+        "GPU memory for NICs",
+        "ACS",
+        "IOMMU",
+        "transparent huge pages",
+        "huge page pools",
+        "overcommitment",
+        "clock source",
+        "memory of the group",
+        "surroundings",
     ];
-    starts(&alike).then_some((Level::Warning, "make the hosts alike, or leave this one out"))
+    starts(&alike).then_some((
+        Level::Warning,
+        "make the hosts alike, or leave this one out",
+    ))
 }
 
 /// What was found on the hosts, each finding once with the hosts that have it, and the properties in which hosts
@@ -58,8 +91,13 @@ pub fn compare(hosts: &[Host], names: &[String]) -> Vec<Finding> {
         // What is already said of these hosts is not said again.
         let said = |host: &usize| {
             let findings = hosts.get(*host).map(|host| &host.findings);
-            let topics = findings.into_iter().flatten().filter(|finding| finding.is_bad());
-            topics.map(|finding| &*finding.topic).any(|topic| topic == *fact)
+            let topics = findings
+                .into_iter()
+                .flatten()
+                .filter(|finding| finding.is_bad());
+            topics
+                .map(|finding| &*finding.topic)
+                .any(|topic| topic == *fact)
         };
         let finding = Finding {
             level,
@@ -71,7 +109,10 @@ pub fn compare(hosts: &[Host], names: &[String]) -> Vec<Finding> {
     });
     all.extend(differences.collect::<Vec<_>>());
     if !all.iter().any(Finding::is_bad) && hosts.len() > 1 {
-        all.push(Finding::ok("set-up", format!("the same on all {} hosts", hosts.len())));
+        all.push(Finding::ok(
+            "set-up",
+            format!("the same on all {} hosts", hosts.len()),
+        ));
     }
     all
 }
@@ -96,7 +137,10 @@ fn difference(values: &[(usize, &str)], names: &[String]) -> Option<(String, Vec
     let second = others.first().map_or(0, |(_, hosts)| hosts.len());
     if most.len() == second {
         let all: Vec<String> = groups.iter().map(told).collect();
-        return Some((all.join("; "), values.iter().map(|(host, _)| *host).collect()));
+        return Some((
+            all.join("; "),
+            values.iter().map(|(host, _)| *host).collect(),
+        ));
     }
     let odd: Vec<usize> = others.iter().flat_map(|(_, hosts)| hosts.clone()).collect();
     let shown: Vec<String> = others.iter().map(told).collect();
@@ -159,7 +203,10 @@ pub fn clocks(exchanges: &[Vec<f64>], names: &[String]) -> Vec<Finding> {
     };
     let offsets: Vec<f64> = (0..hosts).map(offset).collect();
     let mend = "start a time service: systemctl enable --now chronyd";
-    let off = offsets.iter().enumerate().filter(|(_, offset)| offset.abs() > SKEW);
+    let off = offsets
+        .iter()
+        .enumerate()
+        .filter(|(_, offset)| offset.abs() > SKEW);
     let mut found: Vec<Finding> = off
         .map(|(host, offset)| {
             let way = if *offset > 0.0 { "ahead of" } else { "behind" };
@@ -169,8 +216,14 @@ pub fn clocks(exchanges: &[Vec<f64>], names: &[String]) -> Vec<Finding> {
         })
         .collect();
     if found.is_empty() && hosts > 1 {
-        let most = offsets.iter().map(|offset| offset.abs()).fold(0.0, f64::max);
-        let text = format!("they differ by no more than {:.0} ms", (1e3 * most).ceil().max(1.0));
+        let most = offsets
+            .iter()
+            .map(|offset| offset.abs())
+            .fold(0.0, f64::max);
+        let text = format!(
+            "they differ by no more than {:.0} ms",
+            (1e3 * most).ceil().max(1.0)
+        );
         found.push(Finding::ok(topic, text));
     }
     found
@@ -182,8 +235,12 @@ mod tests {
 
     fn hosts(count: usize) -> (Vec<Host>, Vec<String>) {
         let facts = [
-            ("oxshmem", "0.1.0"), ("MTU of eth0", "9000"), ("descriptors", "20000"), ("libfabric", "1.17"),
-            ("OXSHMEM_SPIN", "unset"), ("kernel", "6.1"),
+            ("oxshmem", "0.1.0"),
+            ("MTU of eth0", "9000"),
+            ("descriptors", "20000"),
+            ("libfabric", "1.17"),
+            ("OXSHMEM_SPIN", "unset"),
+            ("kernel", "6.1"),
         ];
         let facts = facts.map(|(fact, value)| (fact.to_owned(), value.to_owned()));
         let host = Host {
@@ -223,7 +280,10 @@ mod tests {
             assert_eq!(found.len(), 1, "{fact}: {found:?}");
             assert_eq!((found[0].level, &*found[0].topic), (level, fact));
             let usual = hosts(1).0[0].facts[fact].clone();
-            assert_eq!(found[0].text, format!("{value} on n2; {usual} on the other 3"));
+            assert_eq!(
+                found[0].text,
+                format!("{value} on n2; {usual} on the other 3")
+            );
         }
         // A kernel may differ, and an interface may have another name.
         let (mut all, names) = hosts(4);

@@ -149,16 +149,21 @@ mod tests {
 
     #[test]
     fn faults_come_before_warnings_in_the_exit_status() {
-        let (fault, warning) = (Finding::fault("a", "b", "c"), Finding::warning("d", "e", "f"));
-        let status = |findings: &[&Finding], strict| {
-            Counts::of(findings.iter().copied()).status(strict)
-        };
+        let (fault, warning) = (
+            Finding::fault("a", "b", "c"),
+            Finding::warning("d", "e", "f"),
+        );
+        let status =
+            |findings: &[&Finding], strict| Counts::of(findings.iter().copied()).status(strict);
         assert_eq!(status(&[], true), 0);
         assert_eq!(status(&[&warning], false), 0);
         assert_eq!(status(&[&warning], true), 2);
         assert_eq!(status(&[&fault], false), 1);
         assert_eq!(status(&[&warning, &fault], true), 1);
-        assert_eq!(Counts::of([&fault, &warning, &fault]).to_string(), "2 faults, 1 warning");
+        assert_eq!(
+            Counts::of([&fault, &warning, &fault]).to_string(),
+            "2 faults, 1 warning"
+        );
         assert!(fault.to_string().ends_with("\n         mend: c"), "{fault}");
     }
 }

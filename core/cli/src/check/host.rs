@@ -43,7 +43,12 @@ pub fn see(system: &System) -> Host {
         findings.push(build(&mut facts));
     }
     findings.push(kernel(system));
-    findings.extend(libraries::check(system, &mut facts, has_rdma, functions.gpus.len()));
+    findings.extend(libraries::check(
+        system,
+        &mut facts,
+        has_rdma,
+        functions.gpus.len(),
+    ));
     findings.extend(rdma::check(system, &mut facts, &devices, &functions));
     findings.extend(network::check(system, &mut facts));
     findings.extend(limits::check(system, &mut facts, has_rdma));
@@ -75,8 +80,16 @@ fn build(facts: &mut Facts) -> Finding {
         ("ofi", cfg!(feature = "ofi")),
         ("verbs", cfg!(feature = "verbs")),
     ];
-    let features: Vec<&str> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    let kind = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let features: Vec<&str> = features
+        .iter()
+        .filter(|(_, on)| *on)
+        .map(|(name, _)| *name)
+        .collect();
+    let kind = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
     let version = env!("CARGO_PKG_VERSION");
     let mark = match std::fs::read("/proc/self/exe") {
         Ok(program) => {
@@ -87,7 +100,10 @@ fn build(facts: &mut Facts) -> Finding {
         }
         Err(_) => "that cannot be read".into(),
     };
-    let text = format!("{version}, {kind}, with {}; program {mark}", features.join(", "));
+    let text = format!(
+        "{version}, {kind}, with {}; program {mark}",
+        features.join(", ")
+    );
     facts.insert("oxshmem".into(), text.clone());
     if cfg!(debug_assertions) {
         Finding::ok("oxshmem", format!("{text} (a build without optimisation)"))
@@ -116,14 +132,22 @@ fn active_mtus(system: &System, facts: &mut Facts) {
 }
 
 /// Variables that differ between the PEs of one job, or that only one of them needs.
-const OWN: [&str; 4] = ["OXSHMEM_HOST_ID", "OXSHMEM_HUB_ADDRESS", "OXSHMEM_RSH", "OXSHMEM_GPU"];
+const OWN: [&str; 4] = [
+    "OXSHMEM_HOST_ID",
+    "OXSHMEM_HUB_ADDRESS",
+    "OXSHMEM_RSH",
+    "OXSHMEM_GPU",
+];
 
 /// The settings of oxshmem, which are to be the same on all hosts.
 fn settings(system: &System, facts: &mut Facts) {
     for variable in oxshmem::variables() {
-        let by_launcher = variable.default.starts_with("set by ") || !variable.name.contains("SHMEM");
+        let by_launcher =
+            variable.default.starts_with("set by ") || !variable.name.contains("SHMEM");
         if !by_launcher && !OWN.contains(&variable.name) {
-            let value = system.variable(variable.name).unwrap_or_else(|| "unset".into());
+            let value = system
+                .variable(variable.name)
+                .unwrap_or_else(|| "unset".into());
             facts.insert(variable.name.into(), value);
         }
     }

@@ -14,7 +14,7 @@ use super::args::Args;
 use super::compare::{clocks, compare};
 use super::finding::Finding;
 use super::host::{self, Host};
-use super::links::{Link, Prober, Share};
+use super::links::{Prober, Share};
 use super::measured::{self, Measured};
 use super::members::{self, Member};
 use super::report::{Out, Pattern, Results};
@@ -87,7 +87,9 @@ fn join(bootstrap: Arc<dyn Bootstrap>) -> anyhow::Result<World> {
         Some(_) => builder,
         None => builder.timeout(TIMEOUT),
     };
-    builder.join().context("the hosts cannot form a job, so no link is measured")
+    builder
+        .join()
+        .context("the hosts cannot form a job, so no link is measured")
 }
 
 impl Hosts {
@@ -107,7 +109,10 @@ impl Hosts {
             .map(|leader| seen.get(*leader).cloned().flatten().unwrap_or_default())
             .collect();
         let hostnames: Vec<String> = all.iter().map(|host| host.hostname.clone()).collect();
-        let ids: Vec<String> = leaders.iter().filter_map(|pe| ids.get(*pe).cloned()).collect();
+        let ids: Vec<String> = leaders
+            .iter()
+            .filter_map(|pe| ids.get(*pe).cloned())
+            .collect();
         Ok(Hosts {
             names: members::host_names(&hostnames, &ids),
             of_pe,
@@ -123,7 +128,9 @@ fn exchange_clocks(bootstrap: &dyn Bootstrap, hosts: &Hosts) -> anyhow::Result<V
     for _ in 0..EXCHANGES {
         // All leave the barrier at about the same time.
         bootstrap.barrier()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let all: Vec<f64> = exchange(bootstrap, &now.as_secs_f64())?;
         let of_leaders = hosts.leaders.iter().filter_map(|pe| all.get(*pe).copied());
         exchanges.push(of_leaders.collect());
@@ -147,11 +154,17 @@ fn links(
     let pes: Vec<usize> = tell(world, &pes)?.iter().map(|pe| *pe as usize).collect();
     // Only PE 0 knows their names; the others need their hosts.
     if world.my_pe() != 0 {
-        all = pes.iter().map(|pe| Member::unnamed(*pe, hosts.of_pe.get(*pe))).collect();
+        all = pes
+            .iter()
+            .map(|pe| Member::unnamed(*pe, hosts.of_pe.get(*pe)))
+            .collect();
     }
     let count = pes.len();
     let mut prober = Prober::new(world, args.effort(), pes).with_context(|| {
-        format!("blocks of {} bytes (see --size, and OXSHMEM_SYMMETRIC_SIZE)", args.effort().block_bytes)
+        format!(
+            "blocks of {} bytes (see --size, and OXSHMEM_SYMMETRIC_SIZE)",
+            args.effort().block_bytes
+        )
     })?;
     let mut rounds = args.schedule(count);
     apart(&mut rounds, &all);
@@ -168,7 +181,10 @@ fn links(
     let mut named = measured::named(&measured, &all, &rates, args.tolerance());
     // What looks slow is measured again, without other traffic.
     let (pairs, whole) = measured::again(&named, count);
-    let words = pairs.iter().flat_map(|(a, b)| [*a as u64, *b as u64]).collect::<Vec<_>>();
+    let words = pairs
+        .iter()
+        .flat_map(|(a, b)| [*a as u64, *b as u64])
+        .collect::<Vec<_>>();
     let words = tell(world, &words)?;
     let mut pairs: Rounds = words
         .chunks_exact(2)
@@ -239,7 +255,13 @@ fn gather_all<T: Serialize + for<'de> Deserialize<'de>>(
 ) -> anyhow::Result<Vec<T>> {
     let texts = gather(world, &serde_json::to_string(mine)?)?;
     let read = |text: &String| serde_json::from_str::<Vec<T>>(text).context("a PE's results");
-    Ok(texts.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    Ok(texts
+        .iter()
+        .map(read)
+        .collect::<anyhow::Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 /// The counters of errors of each host's ports, on PE 0. Collective.
@@ -267,16 +289,24 @@ fn grown(
 ) -> Vec<Finding> {
     let earlier: BTreeMap<(usize, &str), u64> = before
         .iter()
-        .flat_map(|(host, errors)| errors.iter().map(|(name, value)| ((*host, &**name), *value)))
+        .flat_map(|(host, errors)| {
+            errors
+                .iter()
+                .map(|(name, value)| ((*host, &**name), *value))
+        })
         .collect();
     let mut found = Vec::new();
     for (host, errors) in after {
         for (counter, value) in errors {
-            let old = earlier.get(&(*host, counter.as_str())).copied().unwrap_or(*value);
+            let old = earlier
+                .get(&(*host, counter.as_str()))
+                .copied()
+                .unwrap_or(*value);
             if *value > old {
                 let name = hosts.names.get(*host).map_or("?", String::as_str);
                 let text = format!("{counter} grew by {} during the check", value - old);
-                let mend = "clean or replace the cable or the transceiver, and look at the switch's port";
+                let mend =
+                    "clean or replace the cable or the transceiver, and look at the switch's port";
                 found.push(Finding::warning(format!("host {name}"), text, mend));
             }
         }
@@ -292,6 +322,9 @@ fn rates_of(members: &[Member], hosts: &Hosts) -> Vec<Option<f64>> {
     };
     members.iter().map(rate).collect()
 }
+
+/// The members to which a member sends.
+type Targets<'t> = &'t dyn Fn(usize) -> Vec<usize>;
 
 /// All hosts send at once: in a ring, each to all, and across a bisection. Collective.
 fn patterns(
@@ -309,9 +342,11 @@ fn patterns(
         let other = pair.map(|&(a, b)| if a == member { b } else { a });
         other.into_iter().collect::<Vec<_>>()
     };
-    let kinds: [(&'static str, &dyn Fn(usize) -> Vec<usize>); 3] = [
+    let kinds: [(&'static str, Targets<'_>); 3] = [
         ("ring", &|member| vec![(member + 1) % count]),
-        ("all to all", &|member| (1..count).map(|step| (member + step) % count).collect()),
+        ("all to all", &|member| {
+            (1..count).map(|step| (member + step) % count).collect()
+        }),
         ("bisection", &across),
     ];
     let mut patterns = Vec::new();

@@ -119,7 +119,10 @@ impl<'w> Prober<'w> {
         });
         if let Some((me, other)) = mine {
             let measured = self.pair(me, other);
-            link = Some(measured.with_context(|| format!("PE {} with PE {}", self.pe(me), self.pe(other)))?);
+            link = Some(
+                measured
+                    .with_context(|| format!("PE {} with PE {}", self.pe(me), self.pe(other)))?,
+            );
         }
         self.world.barrier_all()?;
         Ok(link)
@@ -180,7 +183,8 @@ impl<'w> Prober<'w> {
                 trip += 1;
                 let send = || {
                     let sent = [word(trip, 0)];
-                    self.world.put_signal(data, &sent, ping, trip, SignalOp::Set, peer)
+                    self.world
+                        .put_signal(data, &sent, ping, trip, SignalOp::Set, peer)
                 };
                 if leads {
                     send()?;
@@ -230,7 +234,10 @@ impl<'w> Prober<'w> {
     fn wrong(&self, seed: u64) -> Result<u64> {
         let mut data = vec![0; self.effort.words];
         self.world.read(&mut data, self.block)?;
-        let wrong = data.iter().enumerate().filter(|(at, found)| **found != word(seed, *at));
+        let wrong = data
+            .iter()
+            .enumerate()
+            .filter(|(at, found)| **found != word(seed, *at));
         Ok(wrong.count() as u64)
     }
 
@@ -273,18 +280,14 @@ impl<'w> Prober<'w> {
     }
 
     /// Both at once: bytes per second of both directions, and the number of wrong words.
-    fn both_ways(
-        &self,
-        peer: usize,
-        leads: bool,
-        one_way: f64,
-        seed: u64,
-    ) -> Result<(f64, u64)> {
+    fn both_ways(&self, peer: usize, leads: bool, one_way: f64, seed: u64) -> Result<(f64, u64)> {
         let bytes = self.effort.block_bytes as f64;
         let number = self.word(BLOCKS)?;
         self.clear()?;
         if leads {
-            let blocks = (one_way * self.effort.batch.as_secs_f64() / bytes).ceil().max(1.0) as u64;
+            let blocks = (one_way * self.effort.batch.as_secs_f64() / bytes)
+                .ceil()
+                .max(1.0) as u64;
             self.world.p(number, blocks, peer)?;
             self.world.p(number, blocks, self.world.my_pe())?;
             self.world.quiet()?;
@@ -317,7 +320,11 @@ impl<'w> Prober<'w> {
         self.round += 1;
         let several = self.me.is_some_and(|me| targets(me).len() > 1);
         // A part of a block for each member.
-        let part = if several { self.effort.words / self.members.len().max(1) } else { self.effort.words };
+        let part = if several {
+            self.effort.words / self.members.len().max(1)
+        } else {
+            self.effort.words
+        };
         self.clear()?;
         if let Some(me) = self.me {
             self.fill(self.seed(me))?;
@@ -327,7 +334,9 @@ impl<'w> Prober<'w> {
         if let Some(me) = self.me {
             let to = targets(me);
             let start = Instant::now();
-            let sent = self.send_parts(&to, me, part, bytes).context("while all hosts send at once")?;
+            let sent = self
+                .send_parts(&to, me, part, bytes)
+                .context("while all hosts send at once")?;
             share = Some(Share {
                 member: me,
                 sent: sent / start.elapsed().as_secs_f64(),
@@ -357,7 +366,10 @@ impl<'w> Prober<'w> {
             return Ok(0.0);
         }
         let begin = if to.len() > 1 { me * part } else { 0 };
-        let (dst, src) = (self.block.range(begin..begin + part)?, self.source.range(..part)?);
+        let (dst, src) = (
+            self.block.range(begin..begin + part)?,
+            self.source.range(..part)?,
+        );
         let of_part = (8 * part) as f64;
         let turns = (bytes / (of_part * to.len() as f64)).ceil().max(1.0) as u64;
         self.world.scope(|scope| {

@@ -31,7 +31,10 @@ impl Measured {
     /// The medians of all measurements of each link.
     pub fn of(members: usize, links: &[Link]) -> Self {
         let mut by_link: BTreeMap<(usize, usize), Vec<&Link>> = BTreeMap::new();
-        for link in links.iter().filter(|link| link.from < members && link.to < members) {
+        for link in links
+            .iter()
+            .filter(|link| link.from < members && link.to < members)
+        {
             by_link.entry((link.from, link.to)).or_default().push(link);
         }
         let empty = vec![vec![None; members]; members];
@@ -74,7 +77,9 @@ impl Measured {
                     _ => one,
                 }
             };
-            (0..members).map(|from| (0..members).map(|to| cell(from, to)).collect()).collect()
+            (0..members)
+                .map(|from| (0..members).map(|to| cell(from, to)).collect())
+                .collect()
         };
         Measured {
             one_way: merge(&self.one_way, &second.one_way, f64::max),
@@ -161,11 +166,23 @@ impl Metric<'_> {
         };
         for slow in &found.rails {
             let factor = self.scale.link(0, 0);
-            add(Subject::Rail(slow.it.clone()), String::new(), slow.value, slow.usual, factor);
+            add(
+                Subject::Rail(slow.it.clone()),
+                String::new(),
+                slow.value,
+                slow.usual,
+                factor,
+            );
         }
         for (way, slow) in ways(&found) {
             let factor = self.scale.link(slow.it, slow.it);
-            add(Subject::Member(slow.it), way.into(), slow.value, slow.usual, factor);
+            add(
+                Subject::Member(slow.it),
+                way.into(),
+                slow.value,
+                slow.usual,
+                factor,
+            );
         }
         for slow in &found.links {
             let (from, to) = slow.it;
@@ -184,15 +201,25 @@ fn ways(found: &Outliers) -> impl Iterator<Item = (&'static str, &Slow<usize>)> 
 
 /// Leaves out links of slow members, and members of slow rails.
 fn without_explained(mut named: Named, members: &[Member]) -> Named {
-    let rails: Vec<String> = named.keys().filter_map(|s| match s {
-        Subject::Rail(rail) => Some(rail.clone()),
-        _ => None,
-    }).collect();
-    let slow: Vec<usize> = named.keys().filter_map(|s| match s {
-        Subject::Member(member) => Some(*member),
-        _ => None,
-    }).collect();
-    let on_rail = |member: &usize| members.get(*member).is_some_and(|m| rails.contains(&m.rail));
+    let rails: Vec<String> = named
+        .keys()
+        .filter_map(|s| match s {
+            Subject::Rail(rail) => Some(rail.clone()),
+            _ => None,
+        })
+        .collect();
+    let slow: Vec<usize> = named
+        .keys()
+        .filter_map(|s| match s {
+            Subject::Member(member) => Some(*member),
+            _ => None,
+        })
+        .collect();
+    let on_rail = |member: &usize| {
+        members
+            .get(*member)
+            .is_some_and(|m| rails.contains(&m.rail))
+    };
     named.retain(|subject, _| match subject {
         Subject::Rail(_) => true,
         Subject::Member(member) => !on_rail(member),
@@ -203,7 +230,11 @@ fn without_explained(mut named: Named, members: &[Member]) -> Named {
 
 /// Latencies as goodness.
 fn inverse(matrix: &Matrix) -> Matrix {
-    let row = |row: &Vec<Option<f64>>| row.iter().map(|cell| cell.map(|value| 1.0 / value)).collect();
+    let row = |row: &Vec<Option<f64>>| {
+        row.iter()
+            .map(|cell| cell.map(|value| 1.0 / value))
+            .collect()
+    };
     matrix.iter().map(row).collect()
 }
 
@@ -357,7 +388,10 @@ fn below<'n>(
         .iter()
         .take(MOST_LINES)
         .map(|(from, to, value)| {
-            let (value, bound) = (PerSecond(*value, "B/s"), PerSecond(bound(*from, *to), "B/s"));
+            let (value, bound) = (
+                PerSecond(*value, "B/s"),
+                PerSecond(bound(*from, *to), "B/s"),
+            );
             let text = format!("{value}, below {bound} (--fail-below)");
             Finding::fault(format!("link {} to {}", name(*from), name(*to)), text, mend)
         })
@@ -398,18 +432,29 @@ mod tests {
         pairs.filter(|(from, to)| from != to).map(link).collect()
     }
 
-    fn told(links: &[Link], count: usize, rates: &[Option<f64>], least: Option<Least>) -> Vec<String> {
+    fn told(
+        links: &[Link],
+        count: usize,
+        rates: &[Option<f64>],
+        least: Option<Least>,
+    ) -> Vec<String> {
         let measured = Measured::of(count, links);
         let members = members(count);
         let named = named(&measured, &members, rates, 0.3);
         let found = findings(&named, &measured, &members, rates, least);
-        found.iter().map(|finding| format!("{}: {}", finding.topic, finding.text)).collect()
+        found
+            .iter()
+            .map(|finding| format!("{}: {}", finding.topic, finding.text))
+            .collect()
     }
 
     #[test]
     fn a_slow_link_and_a_slow_host_are_named_alone() {
         let none = [None; 4];
-        assert_eq!(told(&links(4, |_, _| 1.0), 4, &none, None), Vec::<String>::new());
+        assert_eq!(
+            told(&links(4, |_, _| 1.0), 4, &none, None),
+            Vec::<String>::new()
+        );
         let link = links(4, |from, to| if (from, to) == (2, 1) { 0.1 } else { 1.0 });
         let found = told(&link, 4, &none, None);
         let expected = "link n1 - n2: n2 to n1: 100 MB/s, usual 1.00 GB/s; both ways at once 200 MB/s, usual 2.00 GB/s";
@@ -417,9 +462,18 @@ mod tests {
         let host = links(4, |from, to| if from == 3 || to == 3 { 0.1 } else { 1.0 });
         let found = told(&host, 4, &none, None);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("host n3: slow to all others: "), "{found:?}");
-        assert!(found[0].contains("sends 100 MB/s, usual 1.00 GB/s"), "{found:?}");
-        assert!(found[0].contains("latency 100 µs, usual 10.0 µs"), "{found:?}");
+        assert!(
+            found[0].starts_with("host n3: slow to all others: "),
+            "{found:?}"
+        );
+        assert!(
+            found[0].contains("sends 100 MB/s, usual 1.00 GB/s"),
+            "{found:?}"
+        );
+        assert!(
+            found[0].contains("latency 100 µs, usual 10.0 µs"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -428,13 +482,24 @@ mod tests {
         let slow_nic = links(4, |from, to| if from == 3 || to == 3 { 0.2 } else { 1.0 });
         let slow_nic: Vec<Link> = slow_nic
             .into_iter()
-            .map(|link| Link { latency: 1e4, ..link })
+            .map(|link| Link {
+                latency: 1e4,
+                ..link
+            })
             .collect();
         let found = told(&slow_nic, 4, &rates, None);
         assert_eq!(found, ["bandwidth: links reach 100 % of their NICs' rate"]);
         let found = told(&slow_nic, 4, &[Some(1e10); 4], None);
-        assert!(found.iter().any(|line| line.starts_with("host n3")), "{found:?}");
-        assert!(found.iter().any(|line| line.starts_with("bandwidth: links reach 10 %")), "{found:?}");
+        assert!(
+            found.iter().any(|line| line.starts_with("host n3")),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .any(|line| line.starts_with("bandwidth: links reach 10 %")),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -59,7 +59,10 @@ pub fn ways(world: &World) -> oxshmem::Result<Vec<Option<Way>>> {
     let mine = way(world)?;
     // Strings only: JSON can represent them.
     let texts = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
-    Ok(texts.iter().map(|text| serde_json::from_str(text).unwrap_or_default()).collect())
+    Ok(texts
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap_or_default())
+        .collect())
 }
 
 /// The members: of each host the first PE of each device. `hosts` are the numbers of the PEs' hosts, `names` the
@@ -70,7 +73,10 @@ pub fn members(ways: &[Option<Way>], hosts: &[usize], names: &[String]) -> Vec<M
         let Some(way) = way else { continue };
         // Sockets' devices have the host's own address behind their name.
         let rail = way.device.split(' ').next().unwrap_or_default().to_owned();
-        if !members.iter().any(|member| member.host == host && member.rail == rail) {
+        if !members
+            .iter()
+            .any(|member| member.host == host && member.rail == rail)
+        {
             members.push(Member {
                 pe,
                 host,
@@ -96,10 +102,13 @@ pub fn host_numbers(ids: &[String]) -> Vec<usize> {
     let mut known: Vec<&String> = Vec::new();
     ids.iter()
         .map(|id| {
-            known.iter().position(|other| *other == id).unwrap_or_else(|| {
-                known.push(id);
-                known.len() - 1
-            })
+            known
+                .iter()
+                .position(|other| *other == id)
+                .unwrap_or_else(|| {
+                    known.push(id);
+                    known.len() - 1
+                })
         })
         .collect()
 }
@@ -109,7 +118,13 @@ pub fn host_names(hostnames: &[String], ids: &[String]) -> Vec<String> {
     let unique = |name: &String| hostnames.iter().filter(|other| *other == name).count() == 1;
     let pairs = hostnames.iter().zip(ids);
     pairs
-        .map(|(name, id)| if unique(name) { name.clone() } else { format!("{name}[{id}]") })
+        .map(|(name, id)| {
+            if unique(name) {
+                name.clone()
+            } else {
+                format!("{name}[{id}]")
+            }
+        })
         .collect()
 }
 
@@ -129,7 +144,13 @@ mod tests {
                 device: device.into(),
             })
         };
-        let ways = [way("mlx5_1:1"), way("mlx5_0:1"), way("mlx5_0:1"), way("eth0 10.0.0.2"), None];
+        let ways = [
+            way("mlx5_1:1"),
+            way("mlx5_0:1"),
+            way("mlx5_0:1"),
+            way("eth0 10.0.0.2"),
+            None,
+        ];
         let hosts = host_numbers(&strings("x x x y x"));
         assert_eq!(hosts, [0, 0, 0, 1, 0]);
         let found = members(&ways, &hosts, &strings("a b"));

@@ -150,7 +150,11 @@ impl Results {
     }
 
     fn svg(&self) -> anyhow::Result<String> {
-        let labels: Vec<String> = self.members.iter().map(|member| member.name.clone()).collect();
+        let labels: Vec<String> = self
+            .members
+            .iter()
+            .map(|member| member.name.clone())
+            .collect();
         let rate = |value| PerSecond(value, "B/s").to_string();
         let part = |title, values, less_is_better, shown| Heat {
             title,
@@ -159,17 +163,37 @@ impl Results {
             less_is_better,
         };
         let parts = [
-            part("Bandwidth one way, from row to column", &*self.measured.one_way, false, rate as fn(f64) -> String),
-            part("Bandwidth of both ways at once", &*self.measured.both_ways, false, rate),
-            part("Latency", &*self.measured.latency, true, |value| Time(value).to_string()),
+            part(
+                "Bandwidth one way, from row to column",
+                &*self.measured.one_way,
+                false,
+                rate as fn(f64) -> String,
+            ),
+            part(
+                "Bandwidth of both ways at once",
+                &*self.measured.both_ways,
+                false,
+                rate,
+            ),
+            part("Latency", &*self.measured.latency, true, |value| {
+                Time(value).to_string()
+            }),
         ];
-        Ok(heat(&format!("oxshmem check: links between {} members", labels.len()), &labels, &parts)?)
+        Ok(heat(
+            &format!("oxshmem check: links between {} members", labels.len()),
+            &labels,
+            &parts,
+        )?)
     }
 
     /// The measured figures as text.
     fn figures(&self) -> String {
         let mut text = String::new();
-        let ways: Vec<String> = self.members.iter().map(|m| format!("{} ({})", m.transport, m.rail)).collect();
+        let ways: Vec<String> = self
+            .members
+            .iter()
+            .map(|m| format!("{} ({})", m.transport, m.rail))
+            .collect();
         let mut distinct = ways.clone();
         distinct.sort();
         distinct.dedup();
@@ -184,9 +208,21 @@ impl Results {
         if count <= MATRIX {
             let rate = |value: f64| format!("{:.3}", value / 1e9);
             let time = |value: f64| format!("{:.1}", value / 1e3);
-            text += &self.table("bandwidth one way, GB/s, from row to column", &measured.one_way, rate);
-            text += &self.table("bandwidth of both ways at once, GB/s", &measured.both_ways, rate);
-            text += &self.table("latency of 8 bytes with a flag, µs", &measured.latency, time);
+            text += &self.table(
+                "bandwidth one way, GB/s, from row to column",
+                &measured.one_way,
+                rate,
+            );
+            text += &self.table(
+                "bandwidth of both ways at once, GB/s",
+                &measured.both_ways,
+                rate,
+            );
+            text += &self.table(
+                "latency of 8 bytes with a flag, µs",
+                &measured.latency,
+                time,
+            );
         } else {
             text += &self.summary();
         }
@@ -209,7 +245,12 @@ impl Results {
 
     fn table(&self, title: &str, matrix: &Matrix, shown: impl Fn(f64) -> String) -> String {
         let names: Vec<&str> = self.members.iter().map(|member| &*member.name).collect();
-        let widest = names.iter().map(|name| name.len()).max().unwrap_or(0).max(7);
+        let widest = names
+            .iter()
+            .map(|name| name.len())
+            .max()
+            .unwrap_or(0)
+            .max(7);
         let mut text = format!("{title}\n  {:widest$}", "");
         let columns = names.iter().map(|name| format!(" {name:>widest$}"));
         text.extend(columns);
@@ -225,15 +266,31 @@ impl Results {
 
     /// A line for each member: the medians of its links.
     fn summary(&self) -> String {
-        let widest = self.members.iter().map(|member| member.name.len()).max().unwrap_or(0).max(6);
-        let mut text = format!("  {:<widest$} {:>11} {:>11} {:>11} {:>11}\n", "median", "sends", "receives", "both ways", "latency");
+        let widest = self
+            .members
+            .iter()
+            .map(|member| member.name.len())
+            .max()
+            .unwrap_or(0)
+            .max(6);
+        let mut text = format!(
+            "  {:<widest$} {:>11} {:>11} {:>11} {:>11}\n",
+            "median", "sends", "receives", "both ways", "latency"
+        );
         let measured = &self.measured;
-        let row = |matrix: &Matrix, at: usize| better_median(matrix.get(at).into_iter().flatten().flatten().copied());
+        let row = |matrix: &Matrix, at: usize| {
+            better_median(matrix.get(at).into_iter().flatten().flatten().copied())
+        };
         let column = |matrix: &Matrix, at: usize| {
-            better_median(matrix.iter().filter_map(|row| row.get(at).copied().flatten()))
+            better_median(
+                matrix
+                    .iter()
+                    .filter_map(|row| row.get(at).copied().flatten()),
+            )
         };
         for (at, member) in self.members.iter().enumerate() {
-            let rate = |value: Option<f64>| value.map_or("-".into(), |v| PerSecond(v, "B/s").to_string());
+            let rate =
+                |value: Option<f64>| value.map_or("-".into(), |v| PerSecond(v, "B/s").to_string());
             let time = row(&measured.latency, at).map_or("-".into(), |v| Time(v).to_string());
             let _ = writeln!(
                 text,
@@ -273,12 +330,19 @@ impl Out {
 
     /// Checks before the work that the files can be written.
     pub fn check_writable(&self, args: &Args) -> anyhow::Result<()> {
-        let mut files = [&args.json, &args.svg].into_iter().flatten().filter(|path| !is_stdout(path));
+        let mut files = [&args.json, &args.svg]
+            .into_iter()
+            .flatten()
+            .filter(|path| !is_stdout(path));
         Ok(files.try_for_each(|path| oxshmem_figures::check_writable(path))?)
     }
 
     fn print(&self, text: &str) -> anyhow::Result<()> {
-        if self.text { output::print(text) } else { Ok(()) }
+        if self.text {
+            output::print(text)
+        } else {
+            Ok(())
+        }
     }
 
     /// Prints what was found on the hosts.
@@ -293,7 +357,12 @@ impl Out {
         if self.verbose {
             for host in &results.hosts {
                 let _ = writeln!(text, "\nhost {}", host.name);
-                text.extend(host.host.findings.iter().map(|finding| format!("{finding}\n")));
+                text.extend(
+                    host.host
+                        .findings
+                        .iter()
+                        .map(|finding| format!("{finding}\n")),
+                );
             }
             text.push_str("\nall hosts\n");
         }
@@ -317,7 +386,10 @@ impl Out {
             text = results.figures() + "\nFindings\n";
             text.extend(results.links.iter().map(|finding| format!("{finding}\n")));
             if !results.links.iter().any(Finding::is_bad) {
-                let all = Finding::ok("links", "none is slow compared with the others; all data were right");
+                let all = Finding::ok(
+                    "links",
+                    "none is slow compared with the others; all data were right",
+                );
                 let _ = writeln!(text, "{all}");
             }
         }
@@ -344,7 +416,11 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 pub fn host_only(args: &Args, host: Host) -> anyhow::Result<ExitCode> {
     let out = Out::new(args);
     out.check_writable(args)?;
-    let mut text = format!("oxshmem check {}: host {}\n\n", env!("CARGO_PKG_VERSION"), host.hostname);
+    let mut text = format!(
+        "oxshmem check {}: host {}\n\n",
+        env!("CARGO_PKG_VERSION"),
+        host.hostname
+    );
     text.extend(host.findings.iter().map(|finding| format!("{finding}\n")));
     let counts = Counts::of(&host.findings);
     let _ = writeln!(text, "\n{counts}");
@@ -353,7 +429,12 @@ pub fn host_only(args: &Args, host: Host) -> anyhow::Result<ExitCode> {
     }
     out.print(&text)?;
     if let Some(path) = &args.json {
-        let mut results = Results::new(args, 0, std::slice::from_ref(&host.hostname), std::slice::from_ref(&host));
+        let mut results = Results::new(
+            args,
+            0,
+            std::slice::from_ref(&host.hostname),
+            std::slice::from_ref(&host),
+        );
         results.setup = host.findings;
         write(path, &results.json()?)?;
     }

@@ -15,7 +15,9 @@ pub fn tournament(members: usize) -> Rounds {
     if members < 2 {
         return Vec::new();
     }
-    (0..seats - 1).map(|round| of_round(members, round)).collect()
+    (0..seats - 1)
+        .map(|round| of_round(members, round))
+        .collect()
 }
 
 /// The pairs of one round. Of an odd number of members, one has no partner.
@@ -48,7 +50,11 @@ pub fn covering(members: usize, partners: usize) -> Rounds {
 
 /// Puts every pair in a round of its own.
 pub fn one_by_one(rounds: Rounds) -> Rounds {
-    rounds.into_iter().flatten().map(|pair| vec![pair]).collect()
+    rounds
+        .into_iter()
+        .flatten()
+        .map(|pair| vec![pair])
+        .collect()
 }
 
 /// The halves of the members, paired: a bisection.
@@ -70,7 +76,11 @@ mod tests {
                 assert!(a < b && b < members, "{members}: {round:?}");
                 assert!(seen.insert(a) && seen.insert(b), "{members}: {round:?}");
             }
-            assert_eq!(round.len(), members / 2, "{members}: a round leaves links unused");
+            assert_eq!(
+                round.len(),
+                members / 2,
+                "{members}: a round leaves links unused"
+            );
         }
     }
 
@@ -81,11 +91,19 @@ mod tests {
             each_once_a_round(members, &rounds);
             let pairs: Vec<(usize, usize)> = rounds.concat();
             let distinct: BTreeSet<_> = pairs.iter().collect();
-            assert_eq!(pairs.len(), members * members.saturating_sub(1) / 2, "{members}");
+            assert_eq!(
+                pairs.len(),
+                members * members.saturating_sub(1) / 2,
+                "{members}"
+            );
             assert_eq!(distinct.len(), pairs.len(), "{members}");
             // No schedule has fewer rounds.
             let least = members.next_multiple_of(2).saturating_sub(1);
-            assert_eq!(rounds.len(), if members < 2 { 0 } else { least }, "{members}");
+            assert_eq!(
+                rounds.len(),
+                if members < 2 { 0 } else { least },
+                "{members}"
+            );
         }
     }
 
@@ -98,13 +116,18 @@ mod tests {
             assert_eq!(rounds.len(), partners);
             let mut met = vec![BTreeSet::new(); members];
             for &(a, b) in rounds.iter().flatten() {
-                assert!(met[a].insert(b) && met[b].insert(a), "{members}: {a}-{b} twice");
+                assert!(
+                    met[a].insert(b) && met[b].insert(a),
+                    "{members}: {a}-{b} twice"
+                );
             }
             let distance = |a: usize, b: usize| a.abs_diff(b);
             for (member, partners_met) in met.iter().enumerate() {
                 assert!(partners_met.len() >= partners - 1, "{members}: {member}");
                 // Partners lie in the lower and in the upper half.
-                let far = partners_met.iter().filter(|other| distance(member, **other) > members / 4);
+                let far = partners_met
+                    .iter()
+                    .filter(|other| distance(member, **other) > members / 4);
                 assert!(far.count() > partners / 8, "{members}: {member}");
             }
         }

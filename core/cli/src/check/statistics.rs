@@ -31,17 +31,6 @@ pub struct Outliers {
     pub rails: Vec<Slow<String>>,
 }
 
-impl Outliers {
-    /// The members whose links are to be looked at again.
-    pub fn members(&self) -> Vec<usize> {
-        let all = self.senders.iter().chain(&self.receivers);
-        let mut members: Vec<usize> = all.map(|slow| slow.it).collect();
-        members.sort_unstable();
-        members.dedup();
-        members
-    }
-}
-
 /// The median, the greater one of two in the middle. None of no values.
 pub fn better_median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -69,10 +58,17 @@ fn limit(values: &[f64], middle: f64, tolerance: f64) -> f64 {
 pub fn outliers(matrix: &Matrix, rails: &[String], tolerance: f64) -> Outliers {
     let members = matrix.len();
     let row = |member: usize| matrix.get(member).into_iter().flatten().flatten().copied();
-    let column =
-        |member: usize| matrix.iter().filter_map(move |row| row.get(member).copied().flatten());
-    let out: Vec<Option<f64>> = (0..members).map(|member| better_median(row(member))).collect();
-    let into: Vec<Option<f64>> = (0..members).map(|member| better_median(column(member))).collect();
+    let column = |member: usize| {
+        matrix
+            .iter()
+            .filter_map(move |row| row.get(member).copied().flatten())
+    };
+    let out: Vec<Option<f64>> = (0..members)
+        .map(|member| better_median(row(member)))
+        .collect();
+    let into: Vec<Option<f64>> = (0..members)
+        .map(|member| better_median(column(member)))
+        .collect();
     let mut found = Outliers::default();
     // Of two hosts, neither is the usual one.
     let few = out.iter().flatten().count() < 3;
@@ -101,12 +97,22 @@ pub fn outliers(matrix: &Matrix, rails: &[String], tolerance: f64) -> Outliers {
     for (from, row) in matrix.iter().enumerate() {
         for (to, value) in row.iter().enumerate() {
             if let (Some(value), Some(usual)) = (*value, expected(from, to)) {
-                links.push(Slow { it: (from, to), value, usual });
+                links.push(Slow {
+                    it: (from, to),
+                    value,
+                    usual,
+                });
             }
         }
     }
     let shares: Vec<f64> = links.iter().map(|link| link.value / link.usual).collect();
-    let lowest = limit(&shares, better_median(shares.iter().copied()).unwrap_or(1.0).min(1.0), tolerance);
+    let lowest = limit(
+        &shares,
+        better_median(shares.iter().copied())
+            .unwrap_or(1.0)
+            .min(1.0),
+        tolerance,
+    );
     links.retain(|link| link.value / link.usual < lowest);
     found.links = links;
     found
@@ -143,8 +149,10 @@ fn slow_rails(
         return Vec::new();
     }
     let names: Vec<&str> = levels.keys().copied().collect();
-    let medians: Vec<Option<f64>> =
-        levels.values().map(|levels| better_median(levels.iter().copied())).collect();
+    let medians: Vec<Option<f64>> = levels
+        .values()
+        .map(|levels| better_median(levels.iter().copied()))
+        .collect();
     let slow = slow_levels(&medians, tolerance).into_iter();
     slow.filter_map(|slow| {
         let name = names.get(slow.it)?;
@@ -168,7 +176,10 @@ mod tests {
         fn next(&mut self) -> f64 {
             let mut sum = 0.0;
             for _ in 0..12 {
-                self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                self.0 = self
+                    .0
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 sum += (self.0 >> 11) as f64 / (1_u64 << 53) as f64;
             }
             sum - 6.0
@@ -178,7 +189,8 @@ mod tests {
     /// All links of `members` at 10, with noise of this share.
     fn matrix(members: usize, share: f64, seed: u64) -> Matrix {
         let mut noise = Noise(seed);
-        let mut value = |from, to| (from != to).then(|| 10.0 * (1.0 + share * noise.next()).max(0.05));
+        let mut value =
+            |from, to| (from != to).then(|| 10.0 * (1.0 + share * noise.next()).max(0.05));
         (0..members)
             .map(|from| (0..members).map(|to| value(from, to)).collect())
             .collect()
@@ -199,7 +211,11 @@ mod tests {
             for seed in 1..100 {
                 for share in [0.0, 0.02, 0.05] {
                     let found = named(&matrix(members, share, seed));
-                    assert_eq!(found, (vec![], vec![], vec![]), "{members}, {share}, {seed}");
+                    assert_eq!(
+                        found,
+                        (vec![], vec![], vec![]),
+                        "{members}, {share}, {seed}"
+                    );
                 }
             }
         }
@@ -213,9 +229,17 @@ mod tests {
                 let (a, b) = (0, members - 1);
                 all[a][b] = Some(2.0);
                 all[b][a] = Some(2.0);
-                assert_eq!(named(&all), (vec![], vec![], vec![(a, b), (b, a)]), "{members}, {seed}");
+                assert_eq!(
+                    named(&all),
+                    (vec![], vec![], vec![(a, b), (b, a)]),
+                    "{members}, {seed}"
+                );
                 all[b][a] = Some(10.0);
-                assert_eq!(named(&all), (vec![], vec![], vec![(a, b)]), "{members}, {seed}");
+                assert_eq!(
+                    named(&all),
+                    (vec![], vec![], vec![(a, b)]),
+                    "{members}, {seed}"
+                );
             }
         }
     }
@@ -267,7 +291,9 @@ mod tests {
         // Four hosts with three NICs each; members of the third rail are slow.
         let members = 12;
         let mut all = matrix(members, 0.03, 5);
-        let rails: Vec<String> = (0..members).map(|member| format!("mlx5_{}", member % 3)).collect();
+        let rails: Vec<String> = (0..members)
+            .map(|member| format!("mlx5_{}", member % 3))
+            .collect();
         for from in 0..members {
             for to in 0..members {
                 let slow = from % 3 == 2 || to % 3 == 2;
@@ -277,6 +303,9 @@ mod tests {
         let found = outliers(&all, &rails, 0.3);
         let names: Vec<&str> = found.rails.iter().map(|slow| slow.it.as_str()).collect();
         assert_eq!(names, ["mlx5_2"]);
-        assert_eq!((found.senders, found.receivers, found.links), (vec![], vec![], vec![]));
+        assert_eq!(
+            (found.senders, found.receivers, found.links),
+            (vec![], vec![], vec![])
+        );
     }
 }

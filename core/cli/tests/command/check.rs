@@ -6,7 +6,10 @@ use crate::process::{BINARY, command, outcome, run};
 
 /// A job of PEs that each are a host of their own, for `check` with these arguments.
 fn job(pes: &str, script: &str, args: &[&str]) -> (Option<i32>, String, String) {
-    let check = [BINARY, "check", "--quick", "--size", "64K"].iter().chain(args).copied();
+    let check = [BINARY, "check", "--quick", "--size", "64K"]
+        .iter()
+        .chain(args)
+        .copied();
     let words: Vec<&str> = check.collect();
     let script = format!("export OXSHMEM_HOST_ID=h$OXSHMEM_RANK; {script} exec \"$@\"");
     let begin = ["run", "-n", pes, "--", "sh", "-c", &script, "sh"];
@@ -21,19 +24,32 @@ fn findings(stdout: &str) -> Vec<Value> {
 #[test]
 fn a_host_alone_has_its_lines_with_a_mend_for_each_that_is_bad() {
     let (_, text, stderr) = run(&["check", "--host-only"]);
-    for topic in ["oxshmem ", "kernel ", "locked memory ", "remote shell ", "IOMMU ", "CPU governor ", "/dev/shm "] {
+    for topic in [
+        "oxshmem ",
+        "kernel ",
+        "locked memory ",
+        "remote shell ",
+        "IOMMU ",
+        "CPU governor ",
+        "/dev/shm ",
+    ] {
         let line = text.lines().find(|line| line.contains(topic));
         assert!(line.is_some(), "{topic}: {text}{stderr}");
     }
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let is_bad = line.starts_with("warning ") || line.starts_with("FAULT ");
-        let mended = lines.peek().is_some_and(|next| next.trim_start().starts_with("mend: "));
+        let mended = lines
+            .peek()
+            .is_some_and(|next| next.trim_start().starts_with("mend: "));
         assert_eq!(is_bad, mended, "{line}");
     }
     // Outside of a job, the command says how to come to one.
     let (_, text, _) = run(&["check"]);
-    assert!(text.contains("oxshmem run --hosts a,b oxshmem check"), "{text}");
+    assert!(
+        text.contains("oxshmem run --hosts a,b oxshmem check"),
+        "{text}"
+    );
     let (status, _, stderr) = run(&["check", "--svg", "picture.svg"]);
     assert_eq!(status, Some(1));
     assert!(stderr.contains("there is no job"), "{stderr}");
@@ -43,7 +59,10 @@ fn a_host_alone_has_its_lines_with_a_mend_for_each_that_is_bad() {
 fn a_folder_takes_the_place_of_the_machine_for_tests() {
     let (status, text, stderr) = run(&["check", "--host-only", "--sysroot", "/no/such/folder"]);
     assert_eq!(status, Some(0), "{text}{stderr}");
-    assert!(text.contains("not visible: there is no /proc/self/limits"), "{text}");
+    assert!(
+        text.contains("not visible: there is no /proc/self/limits"),
+        "{text}"
+    );
 }
 
 #[cfg(feature = "ofi")]
@@ -52,15 +71,30 @@ fn all_pairs_of_hosts_are_measured_and_shown() {
     let folder = std::env::temp_dir();
     let path = |name: &str| folder.join(format!("oxshmem-check-{}-{name}", std::process::id()));
     let (json, svg) = (path("json"), path("svg"));
-    let files = ["--json", json.to_str().unwrap(), "--svg", svg.to_str().unwrap()];
+    let files = [
+        "--json",
+        json.to_str().unwrap(),
+        "--svg",
+        svg.to_str().unwrap(),
+    ];
     let (status, text, stderr) = job("4", "", &files);
     assert_eq!(status, Some(0), "{text}{stderr}");
     assert!(text.contains("4 PEs on 4 hosts"), "{text}");
-    for part in ["bandwidth one way, GB/s", "latency of 8 bytes", "ring", "all to all", "bisection"] {
+    for part in [
+        "bandwidth one way, GB/s",
+        "latency of 8 bytes",
+        "ring",
+        "all to all",
+        "bisection",
+    ] {
         assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
     let document: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
-    assert_eq!(document["links"].as_array().unwrap().len(), 12, "{document}");
+    assert_eq!(
+        document["links"].as_array().unwrap().len(),
+        12,
+        "{document}"
+    );
     for link in document["links"].as_array().unwrap() {
         assert!(link["bytes_per_second"].as_f64().unwrap() > 0.0, "{link}");
         assert!(link["latency_ns"].as_f64().unwrap() > 0.0, "{link}");
@@ -68,7 +102,10 @@ fn all_pairs_of_hosts_are_measured_and_shown() {
     assert_eq!(document["counts"]["faults"], 0, "{document}");
     let picture = std::fs::read_to_string(&svg).unwrap();
     let picture = roxmltree::Document::parse(&picture).unwrap();
-    let cells = picture.descendants().filter(|node| node.has_tag_name("rect")).count();
+    let cells = picture
+        .descendants()
+        .filter(|node| node.has_tag_name("rect"))
+        .count();
     assert_eq!(cells, 1 + 3 * 12);
     for file in [json, svg] {
         std::fs::remove_file(file).unwrap();
@@ -87,12 +124,18 @@ fn the_host_that_differs_is_named() {
         .collect();
     assert_eq!(named.len(), 1, "{named:?}");
     assert_eq!(named[0]["level"], "warning");
-    assert!(named[0]["text"].as_str().unwrap().contains("[h1]: 300"), "{named:?}");
+    assert!(
+        named[0]["text"].as_str().unwrap().contains("[h1]: 300"),
+        "{named:?}"
+    );
     let variable = "[ $OXSHMEM_RANK != 2 ] || export OXSHMEM_SPIN=7;";
     let (status, text, stderr) = job("3", variable, &["--host-only", "--json", "-", "--strict"]);
     assert_eq!(status, Some(2), "{text}{stderr}");
     let all = findings(&text);
-    let spin = all.iter().find(|finding| finding["topic"] == "OXSHMEM_SPIN").unwrap();
+    let spin = all
+        .iter()
+        .find(|finding| finding["topic"] == "OXSHMEM_SPIN")
+        .unwrap();
     assert!(spin["text"].as_str().unwrap().contains("7 on "), "{spin}");
 }
 
@@ -102,7 +145,14 @@ fn a_bandwidth_that_no_link_has_is_a_fault() {
     let (status, text, stderr) = job("2", "", &["--fail-below", "100000"]);
     assert_eq!(status, Some(1), "{text}{stderr}");
     assert_eq!(text.matches("(--fail-below)").count(), 2, "{text}");
-    assert!(text.trim_end().lines().last().unwrap().starts_with("2 faults, "), "{text}");
+    assert!(
+        text.trim_end()
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with("2 faults, "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -39,8 +39,12 @@ fn surroundings(system: &System, facts: &mut Facts) -> Finding {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
     let virtual_machine = flags.is_some_and(|f| f.split_whitespace().any(|f| f == "hypervisor"));
     let groups = system.text("proc/1/cgroup").unwrap_or_default();
-    let container = ["run/.containerenv", ".dockerenv"].iter().any(|file| system.exists(file))
-        || ["docker", "kubepods", "lxc"].iter().any(|word| groups.contains(word));
+    let container = ["run/.containerenv", ".dockerenv"]
+        .iter()
+        .any(|file| system.exists(file))
+        || ["docker", "kubepods", "lxc"]
+            .iter()
+            .any(|word| groups.contains(word));
     let text = match (virtual_machine, container) {
         (true, true) => "a container on a virtual machine",
         (true, false) => "a virtual machine",
@@ -60,7 +64,9 @@ fn model(system: &System, facts: &mut Facts) -> Finding {
     let model = value("model name").or_else(|| value("CPU part"));
     let model = model.unwrap_or_else(|| "of a model that the kernel does not name".into());
     let online = system.text(&format!("{CPUS}/online")).unwrap_or_default();
-    let count = online.parse().map_or(0, |set: oxshmem_topo::CpuSet| set.len());
+    let count = online
+        .parse()
+        .map_or(0, |set: oxshmem_topo::CpuSet| set.len());
     facts.insert("CPUs".into(), format!("{count}, {model}"));
     Finding::ok("CPUs", format!("{count}, {model}"))
 }
@@ -83,13 +89,18 @@ fn governor(system: &System, facts: &mut Facts) -> Finding {
     let topic = "CPU governor";
     let cpus = numbered(system, CPUS, "cpu");
     let governor = |cpu: &String| system.text(&format!("{CPUS}/{cpu}/cpufreq/scaling_governor"));
-    let all: Vec<(&String, String)> =
-        cpus.iter().filter_map(|cpu| Some((cpu, governor(cpu)?))).collect();
+    let all: Vec<(&String, String)> = cpus
+        .iter()
+        .filter_map(|cpu| Some((cpu, governor(cpu)?)))
+        .collect();
     let Some((_, first)) = all.first() else {
         return Finding::unseen(topic, "not visible: the firmware or the hypervisor governs");
     };
     let other = all.iter().find(|(_, governor)| governor != "performance");
-    facts.insert(topic.into(), other.map_or(first, |(_, governor)| governor).clone());
+    facts.insert(
+        topic.into(),
+        other.map_or(first, |(_, governor)| governor).clone(),
+    );
     match other {
         None => Finding::ok(topic, "performance"),
         Some((cpu, governor)) => Finding::warning(
@@ -107,7 +118,11 @@ fn frequency(system: &System) -> Finding {
     let read = |cpu: &String| {
         let folder = format!("{CPUS}/{cpu}/cpufreq");
         let allowed = system.number(&format!("{folder}/scaling_max_freq"))?;
-        Some((cpu.clone(), allowed, system.number(&format!("{folder}/cpuinfo_max_freq"))?))
+        Some((
+            cpu.clone(),
+            allowed,
+            system.number(&format!("{folder}/cpuinfo_max_freq"))?,
+        ))
     };
     let all: Vec<(String, i64, i64)> = cpus.iter().filter_map(read).collect();
     let Some((_, allowed, _)) = all.first() else {
@@ -115,7 +130,10 @@ fn frequency(system: &System) -> Finding {
     };
     let gigahertz = |kilohertz: i64| kilohertz as f64 / 1e6;
     // Below nine tenths.
-    match all.iter().find(|(_, allowed, most)| 10 * allowed < 9 * most) {
+    match all
+        .iter()
+        .find(|(_, allowed, most)| 10 * allowed < 9 * most)
+    {
         None => Finding::ok(topic, format!("up to {:.2} GHz", gigahertz(*allowed))),
         Some((cpu, allowed, most)) => Finding::warning(
             topic,
@@ -124,7 +142,9 @@ fn frequency(system: &System) -> Finding {
                 gigahertz(*allowed),
                 gigahertz(*most)
             ),
-            format!("cpupower frequency-set -u {most}kHz, and look for a power cap in the firmware"),
+            format!(
+                "cpupower frequency-set -u {most}kHz, and look for a power cap in the firmware"
+            ),
         ),
     }
 }

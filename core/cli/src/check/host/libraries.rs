@@ -43,23 +43,42 @@ pub fn check(system: &System, facts: &mut Facts, rdma: bool, gpus: usize) -> Vec
     if let (Seen::Missing, true) = (verbs, rdma) {
         found.push(missing(&VERBS, "the RDMA devices here cannot be used"));
     } else if let Seen::Missing = verbs {
-        found.push(Finding::ok(VERBS.topic, "not installed; no RDMA device needs it"));
+        found.push(Finding::ok(
+            VERBS.topic,
+            "not installed; no RDMA device needs it",
+        ));
     }
     let fabric = seen(system, facts, &FABRIC, cfg!(feature = "ofi"), &mut found);
     if let (Seen::Missing, false) = (fabric, rdma) {
         let why = "without it and without RDMA devices, no other host can be reached";
-        found.push(Finding::warning(FABRIC.topic, format!("not installed: {why}"), install(&FABRIC)));
+        found.push(Finding::warning(
+            FABRIC.topic,
+            format!("not installed: {why}"),
+            install(&FABRIC),
+        ));
     } else if let Seen::Missing = fabric {
-        found.push(Finding::ok(FABRIC.topic, "not installed; the RDMA devices do without"));
+        found.push(Finding::ok(
+            FABRIC.topic,
+            "not installed; the RDMA devices do without",
+        ));
     }
     if let Seen::Missing = seen(system, facts, &HWLOC, cfg!(feature = "hwloc"), &mut found) {
-        found.push(Finding::ok(HWLOC.topic, "not installed; the topology comes from sysfs"));
+        found.push(Finding::ok(
+            HWLOC.topic,
+            "not installed; the topology comes from sysfs",
+        ));
     }
     let cuda = seen(system, facts, &CUDA, cfg!(feature = "cuda"), &mut found);
     if let (Seen::Missing, 1..) = (cuda, gpus) {
-        found.push(missing(&CUDA, &format!("{gpus} NVIDIA GPUs cannot be used")));
+        found.push(missing(
+            &CUDA,
+            &format!("{gpus} NVIDIA GPUs cannot be used"),
+        ));
     } else if let Seen::Missing = cuda {
-        found.push(Finding::ok(CUDA.topic, "not installed; no NVIDIA GPU needs it"));
+        found.push(Finding::ok(
+            CUDA.topic,
+            "not installed; no NVIDIA GPU needs it",
+        ));
     }
     found
 }
@@ -69,7 +88,11 @@ fn install(wanted: &Wanted) -> String {
 }
 
 fn missing(wanted: &Wanted, why: &str) -> Finding {
-    Finding::fault(wanted.topic, format!("not installed: {why}"), install(wanted))
+    Finding::fault(
+        wanted.topic,
+        format!("not installed: {why}"),
+        install(wanted),
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -101,9 +124,13 @@ fn seen(
         return Seen::Missing;
     };
     // The file's name has the version: libibverbs.so.1.14.44.0.
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();
-    let version = name.split_once(".so.").map_or(&*name, |(_, version)| version);
+    let version = name
+        .split_once(".so.")
+        .map_or(&*name, |(_, version)| version);
     found.push(Finding::ok(topic, format!("{version}, {}", path.display())));
     facts.insert(topic.into(), version.into());
     Seen::Told
@@ -116,7 +143,12 @@ fn opened(name: &str) -> Option<PathBuf> {
     // It stays open: some libraries start threads that would lose their code.
     std::mem::forget(library);
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let stem = name.rsplit('/').next().unwrap_or(name).split(".so").next()?;
+    let stem = name
+        .rsplit('/')
+        .next()
+        .unwrap_or(name)
+        .split(".so")
+        .next()?;
     let path = maps.lines().find_map(|line| {
         let path = line.get(line.find('/')?..)?;
         let file = path.rsplit('/').next()?;

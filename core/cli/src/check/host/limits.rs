@@ -19,7 +19,10 @@ pub fn check(system: &System, facts: &mut Facts, rdma: bool) -> Vec<Finding> {
         descriptors(&limits, facts),
         processes(&limits, facts),
     ];
-    for (topic, line) in [("address space", "Max address space"), ("data size", "Max data size")] {
+    for (topic, line) in [
+        ("address space", "Max address space"),
+        ("data size", "Max data size"),
+    ] {
         found.push(address_space(topic, limits.of(line), facts));
     }
     found.extend(groups(system, facts, memory));
@@ -29,7 +32,9 @@ pub fn check(system: &System, facts: &mut Facts, rdma: bool) -> Vec<Finding> {
 /// Bytes of memory of the machine.
 pub fn total_memory(system: &System) -> Option<u64> {
     let text = system.text("proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib << 10)
 }
@@ -113,9 +118,7 @@ fn descriptors(limits: &Limits, facts: &mut Facts) -> Finding {
                 service that starts jobs";
     match hard {
         0..256 => Finding::fault(topic, format!("{shown}: even small jobs run out"), mend),
-        256..4096 => {
-            Finding::warning(topic, format!("{shown}: jobs of many PEs run out"), mend)
-        }
+        256..4096 => Finding::warning(topic, format!("{shown}: jobs of many PEs run out"), mend),
         _ => Finding::ok(topic, shown),
     }
 }
@@ -144,7 +147,10 @@ fn address_space(topic: &str, limit: Option<Pair>, facts: &mut Facts) -> Finding
     }
     let flag = if topic == "data size" { 'd' } else { 'v' };
     let mend = format!("`ulimit -{flag} unlimited` before the job starts");
-    let text = format!("{}: the heaps of all PEs of a host are mapped in each", size(soft));
+    let text = format!(
+        "{}: the heaps of all PEs of a host are mapped in each",
+        size(soft)
+    );
     Finding::fault(topic, text, mend)
 }
 
@@ -155,7 +161,10 @@ fn groups(system: &System, facts: &mut Facts, memory: Option<u64>) -> Vec<Findin
     let whole = memory.unwrap_or(u64::MAX);
     let limit = group.least("memory", "memory.max", "memory.limit_in_bytes");
     let limit = limit.filter(|limit| *limit < whole);
-    facts.insert("memory of the group".into(), limit.map_or("all".into(), size));
+    facts.insert(
+        "memory of the group".into(),
+        limit.map_or("all".into(), size),
+    );
     found.push(match limit {
         None => Finding::ok("memory of the group", "not limited"),
         Some(limit) if limit < GIB => Finding::warning(
@@ -181,7 +190,9 @@ fn groups(system: &System, facts: &mut Facts, memory: Option<u64>) -> Vec<Findin
         .iter()
         .flat_map(|text| text.lines())
         .filter(|line| {
-            let mut values = line.split_whitespace().filter_map(|word| word.split_once('='));
+            let mut values = line
+                .split_whitespace()
+                .filter_map(|word| word.split_once('='));
             values.any(|(_, value)| value != "max")
         })
         .map(str::to_owned)
@@ -248,7 +259,11 @@ impl<'s> Group<'s> {
     /// The least of the numbers in these files.
     fn least(&self, controller: &str, two: &str, one: &str) -> Option<u64> {
         let texts = [two, one].map(|file| self.texts(controller, file));
-        texts.concat().iter().filter_map(|text| text.parse().ok()).min()
+        texts
+            .concat()
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .min()
     }
 
     /// The CPU time per time, where it is limited.
@@ -263,6 +278,8 @@ impl<'s> Group<'s> {
             let quota = quota.parse::<f64>().ok().filter(|quota| *quota > 0.0)?;
             Some(quota / period.parse::<f64>().ok()?)
         });
-        two.chain(one).filter(|cpus| cpus.is_finite()).min_by(f64::total_cmp)
+        two.chain(one)
+            .filter(|cpus| cpus.is_finite())
+            .min_by(f64::total_cmp)
     }
 }

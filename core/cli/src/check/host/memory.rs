@@ -27,7 +27,11 @@ fn transparent(system: &System, facts: &mut Facts) -> Finding {
     if chosen == "never" {
         let mend = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, and \
                     transparent_hugepage=madvise on the kernel's command line";
-        return Finding::warning(topic, "never: access to heaps misses the TLB more often", mend);
+        return Finding::warning(
+            topic,
+            "never: access to heaps misses the TLB more often",
+            mend,
+        );
     }
     Finding::ok(topic, chosen)
 }
@@ -37,7 +41,11 @@ fn pools(system: &System, facts: &mut Facts) -> Finding {
     let topic = "huge page pools";
     let folder = "sys/kernel/mm/hugepages";
     let pool = |name: &String| {
-        let kib: usize = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        let kib: usize = name
+            .strip_prefix("hugepages-")?
+            .strip_suffix("kB")?
+            .parse()
+            .ok()?;
         let pages = system.number(&format!("{folder}/{name}/nr_hugepages"))?;
         Some((kib, pages))
     };
@@ -47,7 +55,11 @@ fn pools(system: &System, facts: &mut Facts) -> Finding {
         .filter(|(_, pages)| *pages > 0)
         .map(|(kib, pages)| format!("{pages} of {}", Rounded(kib << 10)))
         .collect();
-    let shown = if shown.is_empty() { "none".into() } else { shown.join(", ") };
+    let shown = if shown.is_empty() {
+        "none".into()
+    } else {
+        shown.join(", ")
+    };
     facts.insert(topic.into(), shown.clone());
     let wanted = system.variable("OXSHMEM_HUGE_PAGES");
     let kib = match wanted.as_deref() {
@@ -59,7 +71,10 @@ fn pools(system: &System, facts: &mut Facts) -> Finding {
         return Finding::ok(topic, shown);
     }
     let mend = format!("echo NUMBER > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages");
-    let text = format!("{shown}, but OXSHMEM_HUGE_PAGES={} asks for them", wanted.unwrap_or_default());
+    let text = format!(
+        "{shown}, but OXSHMEM_HUGE_PAGES={} asks for them",
+        wanted.unwrap_or_default()
+    );
     Finding::fault(topic, text, mend)
 }
 
@@ -113,7 +128,9 @@ fn shm_size(system: &System, options: &str) -> Option<u64> {
     {
         return Some(all.f_blocks * all.f_frsize);
     }
-    let size = options.split(',').find_map(|option| option.strip_prefix("size="))?;
+    let size = options
+        .split(',')
+        .find_map(|option| option.strip_prefix("size="))?;
     let (digits, factor) = match size.strip_suffix('k') {
         Some(kib) => (kib, 1 << 10),
         None => (size, 1),

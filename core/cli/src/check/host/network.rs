@@ -30,7 +30,9 @@ fn interfaces(system: &System, facts: &mut Facts) -> Vec<Finding> {
         let topic = format!("interface {name}");
         let mtu = system.number(&format!("{folder}/mtu")).unwrap_or(0);
         facts.insert(format!("MTU of {name}"), mtu.to_string());
-        let speed = system.number(&format!("{folder}/speed")).filter(|speed| *speed > 0);
+        let speed = system
+            .number(&format!("{folder}/speed"))
+            .filter(|speed| *speed > 0);
         let shown = match speed {
             Some(megabits) => {
                 facts.insert(format!("speed of {name}"), format!("{megabits} Mb/s"));
@@ -38,17 +40,27 @@ fn interfaces(system: &System, facts: &mut Facts) -> Vec<Finding> {
             }
             None => format!("MTU {mtu}"),
         };
-        let half = system.text(&format!("{folder}/duplex")).is_some_and(|way| way == "half");
+        let half = system
+            .text(&format!("{folder}/duplex"))
+            .is_some_and(|way| way == "half");
         found.push(if half {
             let mend = format!("ethtool -s {name} autoneg on, and the same at the switch's port");
-            Finding::warning(topic, format!("{shown}: one direction at a time (half duplex)"), mend)
+            Finding::warning(
+                topic,
+                format!("{shown}: one direction at a time (half duplex)"),
+                mend,
+            )
         } else {
             Finding::ok(topic, shown)
         });
     }
     if found.is_empty() {
         let mend = "ip link set INTERFACE up, and give it an address";
-        found.push(Finding::warning("interfaces", "none is up but loopback", mend));
+        found.push(Finding::warning(
+            "interfaces",
+            "none is up but loopback",
+            mend,
+        ));
     }
     found
 }
@@ -60,13 +72,17 @@ pub fn rate(system: &System, name: &str) -> Option<f64> {
     if !system.exists(&format!("{folder}/device")) {
         return None;
     }
-    let megabits = system.number(&format!("{folder}/speed")).filter(|speed| *speed > 0)?;
+    let megabits = system
+        .number(&format!("{folder}/speed"))
+        .filter(|speed| *speed > 0)?;
     Some(megabits as f64 / 8e3)
 }
 
 fn remote_shell(system: &System) -> Finding {
     let topic = "remote shell";
-    let command = system.variable("OXSHMEM_RSH").unwrap_or_else(|| "ssh".into());
+    let command = system
+        .variable("OXSHMEM_RSH")
+        .unwrap_or_else(|| "ssh".into());
     let program = command.split_whitespace().next().unwrap_or("ssh");
     if system.has_program(program) {
         return Finding::ok(topic, program);

@@ -61,18 +61,26 @@ fn gpu_memory(system: &System, facts: &mut Facts, gpus: usize, rdma: bool) -> Fi
     }
     let Some(driver) = system.text("proc/driver/nvidia/version") else {
         let mend = "install NVIDIA's driver and load it: modprobe nvidia";
-        return Finding::warning(topic, format!("no driver is loaded for {gpus} NVIDIA GPUs"), mend);
+        return Finding::warning(
+            topic,
+            format!("no driver is loaded for {gpus} NVIDIA GPUs"),
+            mend,
+        );
     };
     let first = driver.lines().next().unwrap_or_default();
     let words: Vec<&str> = first.split_whitespace().collect();
     // The version is the first word that begins with a digit.
-    let version = words.iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let version = words
+        .iter()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     let version = (*version.unwrap_or(&"?")).to_owned();
     facts.insert("NVIDIA driver".into(), version.clone());
     let modules = system.text("proc/modules").unwrap_or_default();
     let peermem = modules.lines().find_map(|line| {
         let name = line.split(' ').next()?;
-        ["nvidia_peermem", "nv_peer_mem"].contains(&name).then(|| name.to_owned())
+        ["nvidia_peermem", "nv_peer_mem"]
+            .contains(&name)
+            .then(|| name.to_owned())
     });
     let way = match (peermem, first.contains("Open Kernel Module")) {
         (Some(module), true) => format!("dma-buf and {module}"),
@@ -82,7 +90,8 @@ fn gpu_memory(system: &System, facts: &mut Facts, gpus: usize, rdma: bool) -> Fi
     };
     facts.insert(topic.into(), way.clone());
     if way == "none" && rdma {
-        let mend = "modprobe nvidia_peermem, or install NVIDIA's open kernel modules, which have dma-buf";
+        let mend =
+            "modprobe nvidia_peermem, or install NVIDIA's open kernel modules, which have dma-buf";
         let text = format!("none (driver {version}): data of GPUs take a detour by host memory");
         return Finding::warning(topic, text, mend);
     }
@@ -121,12 +130,7 @@ fn acs_control(config: &[u8]) -> Result<Option<u16>, ()> {
     Ok(None)
 }
 
-fn acs(
-    system: &System,
-    facts: &mut Facts,
-    functions: &Functions,
-    rdma: &[String],
-) -> Finding {
+fn acs(system: &System, facts: &mut Facts, functions: &Functions, rdma: &[String]) -> Finding {
     let topic = "ACS";
     if functions.gpus.is_empty() || rdma.is_empty() {
         return Finding::ok(topic, "does not matter without both GPUs and RDMA devices");
@@ -143,7 +147,8 @@ fn acs(
     }
     if let Some(first) = redirecting.first() {
         facts.insert(topic.into(), "on".into());
-        let mend = "turn it off in the firmware, or by `setpci -s BRIDGE ECAP_ACS+6.w=0000` on each start";
+        let mend =
+            "turn it off in the firmware, or by `setpci -s BRIDGE ECAP_ACS+6.w=0000` on each start";
         let text = format!(
             "on in {} of {} bridges (first {first}): data between GPU and NIC pass the root complex",
             redirecting.len(),
@@ -152,7 +157,10 @@ fn acs(
         return Finding::warning(topic, text, mend);
     }
     if hidden > 0 {
-        return Finding::unseen(topic, "not visible: only root may read PCI's whole configuration");
+        return Finding::unseen(
+            topic,
+            "not visible: only root may read PCI's whole configuration",
+        );
     }
     facts.insert(topic.into(), "off".into());
     Finding::ok(topic, "off")
@@ -169,19 +177,28 @@ fn iommu(system: &System, facts: &mut Facts, rdma: &[String], gpus: usize) -> Fi
     }
     // The group of the first RDMA device says it; else the command line does.
     let group = rdma.iter().find_map(|device| {
-        system.text(&format!("sys/class/infiniband/{device}/device/iommu_group/type"))
+        system.text(&format!(
+            "sys/class/infiniband/{device}/device/iommu_group/type"
+        ))
     });
     let passes = match group.as_deref() {
         Some(kind) => kind == "identity",
         None => has("iommu=pt") || has("iommu.passthrough=1"),
     };
-    let mode = if passes { "passes addresses through" } else { "translates" };
+    let mode = if passes {
+        "passes addresses through"
+    } else {
+        "translates"
+    };
     facts.insert(topic.into(), mode.into());
     if passes {
         return Finding::ok(topic, mode);
     }
     if rdma.is_empty() && gpus == 0 {
-        return Finding::ok(topic, format!("{mode}; no RDMA device and no GPU is slowed down"));
+        return Finding::ok(
+            topic,
+            format!("{mode}; no RDMA device and no GPU is slowed down"),
+        );
     }
     let mend = "iommu=pt on the kernel's command line";
     let text = format!("{mode} each address of NICs and GPUs");

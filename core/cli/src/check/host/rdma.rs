@@ -23,10 +23,16 @@ pub fn check(
     functions: &Functions,
 ) -> Vec<Finding> {
     let topic = "RDMA devices";
-    let opened: Vec<Result<String, Finding>> =
-        devices.iter().map(|device| character_device(system, device)).collect();
-    let usable: Vec<&String> =
-        devices.iter().zip(&opened).filter(|(_, file)| file.is_ok()).map(|(name, _)| name).collect();
+    let opened: Vec<Result<String, Finding>> = devices
+        .iter()
+        .map(|device| character_device(system, device))
+        .collect();
+    let usable: Vec<&String> = devices
+        .iter()
+        .zip(&opened)
+        .filter(|(_, file)| file.is_ok())
+        .map(|(name, _)| name)
+        .collect();
     // Names may differ between hosts, so devices are compared by their numbers.
     facts.insert(topic.into(), usable.len().to_string());
     if devices.is_empty() {
@@ -53,8 +59,9 @@ pub fn check(
         found.extend(place(system, facts, number, device));
         found.extend(link(system, facts, number, device));
     }
-    let ports: Vec<Port> =
-        numbered().flat_map(|(number, device)| Port::all(system, number, device)).collect();
+    let ports: Vec<Port> = numbered()
+        .flat_map(|(number, device)| Port::all(system, number, device))
+        .collect();
     let any_active = ports.iter().any(|port| port.state() == Some(ACTIVE));
     for port in &ports {
         found.push(port.check(facts, any_active));
@@ -71,7 +78,9 @@ fn numbered_name(number: usize) -> String {
 pub fn compared_port(system: &System, name: &str) -> Option<String> {
     let (device, port) = name.split_once(':')?;
     let all = devices(system);
-    let mut usable = all.iter().filter(|device| character_device(system, device).is_ok());
+    let mut usable = all
+        .iter()
+        .filter(|device| character_device(system, device).is_ok());
     let number = usable.position(|other| other == device)? + 1;
     Some(format!("{}, port {port}", numbered_name(number)))
 }
@@ -91,13 +100,21 @@ fn character_device(system: &System, device: &str) -> Result<String, Finding> {
     let file = format!("dev/infiniband/{name}");
     if !system.exists(&file) {
         let text = format!("there is no /{file}");
-        let mend = "give the container the devices: --device=/dev/infiniband; else modprobe ib_uverbs";
+        let mend =
+            "give the container the devices: --device=/dev/infiniband; else modprobe ib_uverbs";
         return Err(Finding::fault(device, text, mend));
     }
-    let opened = std::fs::File::options().read(true).write(true).open(system.path(&file));
+    let opened = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(system.path(&file));
     if opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
         let mend = format!("chmod 666 /{file} (rdma-core has rules for udev that do so)");
-        return Err(Finding::fault(device, format!("this user may not open /{file}"), mend));
+        return Err(Finding::fault(
+            device,
+            format!("this user may not open /{file}"),
+            mend,
+        ));
     }
     Ok(file)
 }
@@ -106,9 +123,13 @@ fn character_device(system: &System, device: &str) -> Result<String, Finding> {
 fn place(system: &System, facts: &mut Facts, number: usize, device: &str) -> Option<Finding> {
     let node = system.number(&format!("{DEVICES}/{device}/device/numa_node"))?;
     let topic = format!("place of {device}");
-    facts.insert(format!("place of {}", numbered_name(number)), format!("node {node}"));
+    facts.insert(
+        format!("place of {}", numbered_name(number)),
+        format!("node {node}"),
+    );
     if node < 0 && node_names(system).len() > 1 {
-        let mend = "look for a NUMA setting of the PCI slots in the firmware, or set OXSHMEM_NIC_MAP";
+        let mend =
+            "look for a NUMA setting of the PCI slots in the firmware, or set OXSHMEM_NIC_MAP";
         let text = "the firmware does not tell its NUMA node, so PEs may take a far NIC";
         return Some(Finding::warning(topic, text, mend));
     }
@@ -119,14 +140,17 @@ fn place(system: &System, facts: &mut Facts, number: usize, device: &str) -> Opt
 fn link(system: &System, facts: &mut Facts, number: usize, device: &str) -> Option<Finding> {
     let folder = format!("{DEVICES}/{device}/device");
     let text = |file: &str| system.text(&format!("{folder}/{file}"));
-    let number = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
+    let value = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
     let (speed, most_speed) = (text("current_link_speed")?, text("max_link_speed")?);
     let (width, most_width) = (text("current_link_width")?, text("max_link_width")?);
     let topic = format!("PCI link of {device}");
     let shown = format!("{speed} x{width}");
-    facts.insert(format!("PCI link of {}", numbered_name(number)), shown.clone());
-    let slower = number(&speed)? < number(&most_speed)?;
-    let narrower = number(&width)? < number(&most_width)?;
+    facts.insert(
+        format!("PCI link of {}", numbered_name(number)),
+        shown.clone(),
+    );
+    let slower = value(&speed)? < value(&most_speed)?;
+    let narrower = value(&width)? < value(&most_width)?;
     if slower || narrower {
         let mend = "seat the card again, or in a slot with all lanes; look for a speed limit in the firmware";
         let text = format!("{shown}, of {most_speed} x{most_width}");
@@ -149,7 +173,9 @@ struct Port<'s> {
 
 impl<'s> Port<'s> {
     fn all(system: &'s System, number: usize, device: &str) -> Vec<Port<'s>> {
-        let ports = system.names(&format!("{DEVICES}/{device}/ports")).into_iter();
+        let ports = system
+            .names(&format!("{DEVICES}/{device}/ports"))
+            .into_iter();
         ports
             .map(|port| Port {
                 system,
@@ -175,14 +201,19 @@ impl<'s> Port<'s> {
 
     fn check(&self, facts: &mut Facts, any_active: bool) -> Finding {
         let topic = format!("port {}", self.name);
-        let state = self.text("state").unwrap_or_else(|| "of no known state".into());
+        let state = self
+            .text("state")
+            .unwrap_or_else(|| "of no known state".into());
         if self.state() != Some(ACTIVE) {
             facts.insert(format!("state of {}", self.compared), state.clone());
             return self.not_active(topic, &state, any_active);
         }
         let layer = self.text("link_layer").unwrap_or_default();
         let rate = self.text("rate").unwrap_or_else(|| "rate not known".into());
-        facts.insert(format!("link of {}", self.compared), format!("{layer}, {rate}"));
+        facts.insert(
+            format!("link of {}", self.compared),
+            format!("{layer}, {rate}"),
+        );
         let partitions = self.partitions();
         let shown: Vec<String> = partitions.iter().map(|key| format!("{key:#06x}")).collect();
         let keys = shown.join(" ");
@@ -202,8 +233,12 @@ impl<'s> Port<'s> {
             Some(2 | 3) if !self.is_ethernet() => {
                 "start a subnet manager (opensm) on the fabric, or look at the one that runs"
             }
-            _ if self.is_ethernet() => "ip link set INTERFACE up; look at the cable and the switch's port",
-            _ => "look at the cable and the switch's port; ibportstate enables a port that was disabled",
+            _ if self.is_ethernet() => {
+                "ip link set INTERFACE up; look at the cable and the switch's port"
+            }
+            _ => {
+                "look at the cable and the switch's port; ibportstate enables a port that was disabled"
+            }
         };
         // A card's second port is often left empty.
         if any_active {
@@ -223,8 +258,11 @@ impl<'s> Port<'s> {
         }
         // The highest bit is full membership; two limited members may not talk to each other.
         if !partitions.iter().any(|key| key & 0x8000 != 0) {
-            let mend = "make the port a full member in the subnet manager's partitions.conf (`=full`)";
-            let text = format!("{text}: a limited member of each partition, hosts cannot reach each other");
+            let mend =
+                "make the port a full member in the subnet manager's partitions.conf (`=full`)";
+            let text = format!(
+                "{text}: a limited member of each partition, hosts cannot reach each other"
+            );
             return Finding::fault(topic, text, mend);
         }
         Finding::ok(topic, text)
@@ -233,7 +271,10 @@ impl<'s> Port<'s> {
     fn roce(&self, topic: String, facts: &mut Facts, head: &str) -> Finding {
         let gids = self.gids();
         let of_version_2 = |kind: &str, gid: &str| kind == "RoCE v2" && !gid.starts_with("fe80:");
-        let count = gids.iter().filter(|(kind, gid)| of_version_2(kind, gid)).count();
+        let count = gids
+            .iter()
+            .filter(|(kind, gid)| of_version_2(kind, gid))
+            .count();
         let kinds = gids.iter().map(|(kind, _)| kind.as_str());
         let mut kinds: Vec<&str> = kinds.collect();
         kinds.sort_unstable();
@@ -243,12 +284,16 @@ impl<'s> Port<'s> {
         let interface = self.interface();
         if count == 0 {
             let interface = interface.as_deref().unwrap_or("INTERFACE");
-            let mend = format!("give the interface an address: ip address add A.B.C.D/24 dev {interface}");
+            let mend =
+                format!("give the interface an address: ip address add A.B.C.D/24 dev {interface}");
             let why = "none is of RoCE v2 with an address";
             return Finding::fault(topic, format!("{text}: {why}"), mend);
         }
         let mtu = interface.as_ref().and_then(|name| {
-            Some((name, self.system.number(&format!("sys/class/net/{name}/mtu"))?))
+            Some((
+                name,
+                self.system.number(&format!("sys/class/net/{name}/mtu"))?,
+            ))
         });
         let Some((name, mtu)) = mtu else {
             return Finding::ok(topic, text);
@@ -257,7 +302,8 @@ impl<'s> Port<'s> {
         facts.insert(format!("MTU of {}", self.compared), packet.to_string());
         let text = format!("{text}, MTU {mtu} of {name}: packets of {packet} bytes");
         if packet < 4096 {
-            let mend = format!("ip link set {name} mtu 4200 (or 9000), on all hosts and switches alike");
+            let mend =
+                format!("ip link set {name} mtu 4200 (or 9000), on all hosts and switches alike");
             return Finding::warning(topic, text, mend);
         }
         Finding::ok(topic, text)
@@ -270,7 +316,11 @@ impl<'s> Port<'s> {
             u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()
         };
         let names = self.system.names(&folder);
-        names.iter().filter_map(read).filter(|key| *key != 0).collect()
+        names
+            .iter()
+            .filter_map(read)
+            .filter(|key| *key != 0)
+            .collect()
     }
 
     /// The types and values of the GIDs that are set.
@@ -300,7 +350,10 @@ fn packet(mtu: i64) -> i64 {
     // Global route, transport, RDMA and atomic headers, checksum.
     const HEADERS: i64 = 40 + 8 + 12 + 28 + 4;
     let sizes = [4096, 2048, 1024, 512, 256];
-    sizes.into_iter().find(|size| size + HEADERS <= mtu).unwrap_or(0)
+    sizes
+        .into_iter()
+        .find(|size| size + HEADERS <= mtu)
+        .unwrap_or(0)
 }
 
 /// Gigabytes per second that a port has by its rate, such as `100 Gb/sec (4X EDR)`. None for a device made
