@@ -57,6 +57,9 @@ pub struct Args {
     /// Draw the bandwidths and latencies between all hosts as heat maps (SVG); - is stdout, in place of the text.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Take each PE as a host of its own, for tests.
+    #[arg(long, hide = true)]
+    pub each_pe: bool,
     /// Files of a host below this folder in place of this machine's, for tests.
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub sysroot: Option<PathBuf>,

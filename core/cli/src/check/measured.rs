@@ -30,6 +30,24 @@ pub struct Measured {
 impl Measured {
     /// The medians of all measurements of each link.
     pub fn of(members: usize, links: &[Link]) -> Self {
+        let median = |values: &[f64]| better_median(values.iter().copied());
+        Self::by(members, links, median, median)
+    }
+
+    /// The best of all measurements of each link.
+    fn best_of(members: usize, links: &[Link]) -> Self {
+        let most = |values: &[f64]| values.iter().copied().max_by(f64::total_cmp);
+        let least = |values: &[f64]| values.iter().copied().min_by(f64::total_cmp);
+        Self::by(members, links, most, least)
+    }
+
+    /// One figure of each link from all its measurements: of bandwidths, and of latencies.
+    fn by(
+        members: usize,
+        links: &[Link],
+        bandwidth: fn(&[f64]) -> Option<f64>,
+        latency: fn(&[f64]) -> Option<f64>,
+    ) -> Self {
         let mut by_link: BTreeMap<(usize, usize), Vec<&Link>> = BTreeMap::new();
         for link in links
             .iter()
@@ -45,10 +63,11 @@ impl Measured {
             wrong: Vec::new(),
         };
         for (&(from, to), links) in &by_link {
-            let of = |value: fn(&Link) -> f64| better_median(links.iter().map(|link| value(link)));
-            measured.one_way[from][to] = of(|link| link.one_way);
-            measured.both_ways[from][to] = of(|link| link.both_ways);
-            measured.latency[from][to] = of(|link| link.latency);
+            let of =
+                |value: fn(&Link) -> f64| links.iter().map(|link| value(link)).collect::<Vec<_>>();
+            measured.one_way[from][to] = bandwidth(&of(|link| link.one_way));
+            measured.both_ways[from][to] = bandwidth(&of(|link| link.both_ways));
+            measured.latency[from][to] = latency(&of(|link| link.latency));
             let wrong: u64 = links.iter().map(|link| link.wrong).sum();
             if wrong > 0 {
                 // The receiver found it.
@@ -67,7 +86,7 @@ impl Measured {
     /// measured again no longer count.
     pub fn with_again(&self, links: &[Link], again: &[usize]) -> Self {
         let members = self.one_way.len();
-        let second = Measured::of(members, links);
+        let second = Measured::best_of(members, links);
         let merge = |first: &Matrix, second: &Matrix, better: fn(f64, f64) -> f64| -> Matrix {
             let cell = |from: usize, to: usize| {
                 let (one, two) = (first[from][to], second[from][to]);

@@ -40,9 +40,8 @@ impl Member {
     }
 }
 
-/// This PE's way to the first PE on another host.
-fn way(world: &World) -> oxshmem::Result<Option<Way>> {
-    let hosts = world.hosts();
+/// This PE's way to the first PE on another host; `hosts` are the numbers of the PEs' hosts.
+fn way(world: &World, hosts: &[usize]) -> oxshmem::Result<Option<Way>> {
     let own = hosts.get(world.my_pe());
     let Some(other) = hosts.iter().position(|host| Some(host) != own) else {
         return Ok(None);
@@ -55,8 +54,8 @@ fn way(world: &World) -> oxshmem::Result<Option<Way>> {
 }
 
 /// Every PE's way, on PE 0. Collective.
-pub fn ways(world: &World) -> oxshmem::Result<Vec<Option<Way>>> {
-    let mine = way(world)?;
+pub fn ways(world: &World, hosts: &[usize]) -> oxshmem::Result<Vec<Option<Way>>> {
+    let mine = way(world, hosts)?;
     // Strings only: JSON can represent them.
     let texts = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
     Ok(texts

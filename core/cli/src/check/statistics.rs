@@ -196,6 +196,15 @@ mod tests {
             .collect()
     }
 
+    /// Changes the values of links.
+    fn change(all: &mut Matrix, change: impl Fn(usize, usize, f64) -> Option<f64>) {
+        for (from, row) in all.iter_mut().enumerate() {
+            for (to, cell) in row.iter_mut().enumerate() {
+                *cell = cell.and_then(|value| change(from, to, value));
+            }
+        }
+    }
+
     fn named(matrix: &Matrix) -> (Vec<usize>, Vec<usize>, Vec<(usize, usize)>) {
         let rails = vec!["rail".to_owned(); matrix.len()];
         let found = outliers(matrix, &rails, 0.3);
@@ -249,15 +258,17 @@ mod tests {
         for members in [3, 4, 5, 8, 33] {
             for seed in 1..50 {
                 let mut all = matrix(members, 0.03, seed);
-                for other in 0..members {
-                    for (from, to) in [(1, other), (other, 1)] {
-                        all[from][to] = all[from][to].map(|value| value / 5.0);
-                    }
-                }
+                change(&mut all, |from, to, value| {
+                    Some(if from == 1 || to == 1 {
+                        value / 5.0
+                    } else {
+                        value
+                    })
+                });
                 assert_eq!(named(&all), (vec![1], vec![1], vec![]), "{members}, {seed}");
-                for other in 0..members {
-                    all[other][1] = (other != 1).then_some(10.0);
-                }
+                change(&mut all, |_, to, value| {
+                    Some(if to == 1 { 10.0 } else { value })
+                });
                 assert_eq!(named(&all), (vec![1], vec![], vec![]), "{members}, {seed}");
             }
         }
@@ -273,13 +284,9 @@ mod tests {
     #[test]
     fn pairs_that_were_not_measured_do_not_count() {
         let mut all = matrix(9, 0.02, 7);
-        for from in 0..9 {
-            for to in 0..9 {
-                if (from + to) % 3 != 0 {
-                    all[from][to] = None;
-                }
-            }
-        }
+        change(&mut all, |from, to, value| {
+            (from + to).is_multiple_of(3).then_some(value)
+        });
         assert_eq!(named(&all), (vec![], vec![], vec![]));
         all[2][4] = Some(1.0);
         assert_eq!(named(&all), (vec![], vec![], vec![(2, 4)]));
@@ -294,12 +301,10 @@ mod tests {
         let rails: Vec<String> = (0..members)
             .map(|member| format!("mlx5_{}", member % 3))
             .collect();
-        for from in 0..members {
-            for to in 0..members {
-                let slow = from % 3 == 2 || to % 3 == 2;
-                all[from][to] = all[from][to].map(|value| if slow { value / 4.0 } else { value });
-            }
-        }
+        change(&mut all, |from, to, value| {
+            let slow = from % 3 == 2 || to % 3 == 2;
+            Some(if slow { value / 4.0 } else { value })
+        });
         let found = outliers(&all, &rails, 0.3);
         let names: Vec<&str> = found.rails.iter().map(|slow| slow.it.as_str()).collect();
         assert_eq!(names, ["mlx5_2"]);

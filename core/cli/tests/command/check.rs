@@ -1,19 +1,15 @@
-//! `oxshmem check`: the doctor for one host, and a job whose PEs say that they are on hosts of their own.
+//! `oxshmem check`: the doctor for one host, and a job whose PEs count as hosts of their own.
 
 use serde_json::Value;
 
 use crate::process::{BINARY, command, outcome, run};
 
-/// A job of PEs that each are a host of their own, for `check` with these arguments.
+/// A job whose PEs each count as a host of its own, for `check` with these arguments. Each PE runs `script` before.
 fn job(pes: &str, script: &str, args: &[&str]) -> (Option<i32>, String, String) {
-    let check = [BINARY, "check", "--quick", "--size", "64K"]
-        .iter()
-        .chain(args)
-        .copied();
-    let words: Vec<&str> = check.collect();
-    let script = format!("export OXSHMEM_HOST_ID=h$OXSHMEM_RANK; {script} exec \"$@\"");
+    let check = [BINARY, "check", "--each-pe", "--quick", "--size", "64K"];
+    let script = format!("{script} exec \"$@\"");
     let begin = ["run", "-n", pes, "--", "sh", "-c", &script, "sh"];
-    outcome(&mut command(&[&begin[..], &words].concat()))
+    outcome(&mut command(&[&begin[..], &check, args].concat()))
 }
 
 fn findings(stdout: &str) -> Vec<Value> {
@@ -65,7 +61,6 @@ fn a_folder_takes_the_place_of_the_machine_for_tests() {
     );
 }
 
-#[cfg(feature = "ofi")]
 #[test]
 fn all_pairs_of_hosts_are_measured_and_shown() {
     let folder = std::env::temp_dir();
@@ -112,7 +107,6 @@ fn all_pairs_of_hosts_are_measured_and_shown() {
     }
 }
 
-#[cfg(feature = "ofi")]
 #[test]
 fn the_host_that_differs_is_named() {
     let limit = "[ $OXSHMEM_RANK != 1 ] || ulimit -n 300;";
@@ -125,7 +119,7 @@ fn the_host_that_differs_is_named() {
     assert_eq!(named.len(), 1, "{named:?}");
     assert_eq!(named[0]["level"], "warning");
     assert!(
-        named[0]["text"].as_str().unwrap().contains("[h1]: 300"),
+        named[0]["text"].as_str().unwrap().contains("[PE 1]: 300"),
         "{named:?}"
     );
     let variable = "[ $OXSHMEM_RANK != 2 ] || export OXSHMEM_SPIN=7;";
@@ -139,7 +133,6 @@ fn the_host_that_differs_is_named() {
     assert!(spin["text"].as_str().unwrap().contains("7 on "), "{spin}");
 }
 
-#[cfg(feature = "ofi")]
 #[test]
 fn a_bandwidth_that_no_link_has_is_a_fault() {
     let (status, text, stderr) = job("2", "", &["--fail-below", "100000"]);
