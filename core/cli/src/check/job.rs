@@ -15,7 +15,7 @@ use super::compare::{clocks, compare};
 use super::finding::Finding;
 use super::host::{self, Host};
 use super::links::{Prober, Share};
-use super::measured::{self, Measured};
+use super::measured::{self, Judge, Measured, Named};
 use super::members::{self, Member};
 use super::report::{Out, Pattern, Results};
 use super::schedule::{Rounds, bisection};
@@ -27,8 +27,9 @@ use crate::output;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Exchanges of clocks.
 const EXCHANGES: usize = 5;
-/// How often a link that looks slow is measured again.
-const AGAIN: usize = 3;
+/// How often links that look slow are measured again, and the pause before.
+const TURNS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(200);
 /// The duration that all hosts send at once, by the usual bandwidth.
 const PATTERN: f64 = 0.1;
 
@@ -189,35 +190,16 @@ fn links(
     let found = gather_all(world, &found)?;
     let rates = rates_of(&all, hosts);
     let mut measured = Measured::of(count, &found);
-    let mut named = measured::named(&measured, &all, &rates, args.tolerance());
-    // What looks slow is measured again, without other traffic.
-    let (pairs, whole) = measured::again(&named, count);
-    let words = pairs
-        .iter()
-        .flat_map(|(a, b)| [*a as u64, *b as u64])
-        .collect::<Vec<_>>();
-    let words = tell(world, &words)?;
-    let mut pairs: Rounds = words
-        .chunks_exact(2)
-        .map(|pair| vec![(pair[0] as usize, pair[1] as usize)])
-        .collect();
-    apart(&mut pairs, &all);
-    let mut second = Vec::new();
-    for _ in 0..AGAIN {
-        for pair in &pairs {
-            second.extend(prober.round(pair)?);
-        }
-    }
-    let second = gather_all(world, &second)?;
-    if !pairs.is_empty() && world.my_pe() == 0 {
-        let judged = measured.with_again(&second, &whole);
-        named = measured::named(&judged, &all, &rates, args.tolerance());
-        measured.wrong.extend(judged.wrong);
-    }
+    let judge = Judge {
+        members: &all,
+        rates: &rates,
+        tolerance: args.tolerance(),
+    };
+    let named = confirmed(world, &mut prober, &mut measured, judge)?;
     results.patterns = patterns(world, &mut prober, count, &measured)?;
     prober.free()?;
     let after = errors_of_ports(world, system, hosts)?;
-    results.links = measured::findings(&named, &measured, &all, &rates, args.fail_below);
+    results.links = measured::findings(&named, &measured, judge, args.fail_below);
     results.links.extend(grown(&errors, &after, hosts));
     let wrong: u64 = results.patterns.iter().map(|pattern| pattern.wrong).sum();
     if wrong > 0 {
@@ -229,6 +211,50 @@ fn links(
     results.measured = measured;
     results.rounds = rounds.len();
     Ok(())
+}
+
+/// Names what is slow, on PE 0. It is measured again first, without other traffic, until nothing is named or all
+/// turns are over. Collective.
+fn confirmed(
+    world: &World,
+    prober: &mut Prober<'_>,
+    measured: &mut Measured,
+    judge: Judge<'_>,
+) -> anyhow::Result<Named> {
+    let mut named = measured::named(measured, judge, &[]);
+    let (mut second, mut looked_at) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let (pairs, whole) = measured::again(&named, judge.members.len());
+        looked_at.extend(whole);
+        looked_at.sort_unstable();
+        looked_at.dedup();
+        let words = pairs.iter().flat_map(|(a, b)| [*a as u64, *b as u64]);
+        let words = tell(world, &words.collect::<Vec<u64>>())?;
+        let (pairs, _) = words.as_chunks::<2>();
+        let mut pairs: Rounds = pairs
+            .iter()
+            .map(|[a, b]| vec![(*a as usize, *b as usize)])
+            .collect();
+        apart(&mut pairs, judge.members);
+        if pairs.is_empty() {
+            break;
+        }
+        // Some other work of a host is over after a while.
+        std::thread::sleep(PAUSE);
+        let mut links = Vec::new();
+        for pair in &pairs {
+            links.extend(prober.round(pair)?);
+        }
+        let links = gather_all(world, &links)?;
+        if world.my_pe() == 0 {
+            second.extend(links);
+            named = measured::named_again(measured, &second, &looked_at, judge);
+        }
+    }
+    measured
+        .wrong
+        .extend(Measured::of(judge.members.len(), &second).wrong);
+    Ok(named)
 }
 
 /// Leaves out pairs of NICs of one host.

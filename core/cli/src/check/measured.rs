@@ -12,6 +12,8 @@ use super::statistics::{Matrix, Outliers, Slow, better_median, outliers};
 
 /// A latency is named from twice the usual one on.
 const LATENCY_TOLERANCE: f64 = 0.5;
+/// The bandwidth of both ways depends on more than the link: a smaller difference means nothing.
+const BOTH_WAYS_TOLERANCE: f64 = 0.4;
 /// A share of their rate that links are expected to reach.
 const EXPECTED: f64 = 0.6;
 /// Lines of one kind at most.
@@ -118,11 +120,13 @@ pub enum Subject {
     Link(usize, usize),
 }
 
-/// What is named, each with its reasons, by metric and direction.
-pub type Named = BTreeMap<Subject, BTreeMap<String, String>>;
+/// What is named, each with its reasons, by the metric's place and the direction.
+pub type Named = BTreeMap<Subject, BTreeMap<(u8, String), String>>;
 
 /// A metric, as a matrix of goodness.
 struct Metric<'m> {
+    /// Its place among the metrics.
+    place: u8,
     /// The word before its figures.
     word: &'static str,
     matrix: Matrix,
@@ -133,16 +137,27 @@ struct Metric<'m> {
     directed: bool,
 }
 
-/// Names what is slow. `rates` are the bytes per second of the members' NICs where they are known.
-pub fn named(
-    measured: &Measured,
-    members: &[Member],
-    rates: &[Option<f64>],
-    tolerance: f64,
-) -> Named {
+/// The members, and how they are judged.
+#[derive(Clone, Copy)]
+pub struct Judge<'j> {
+    pub members: &'j [Member],
+    /// The bytes per second of the members' NICs where they are known.
+    pub rates: &'j [Option<f64>],
+    /// The share below the usual bandwidth at which something is named.
+    pub tolerance: f64,
+}
+
+/// Names what is slow. Members that are `cleared` are not.
+pub fn named(measured: &Measured, judge: Judge<'_>, cleared: &[usize]) -> Named {
+    let Judge {
+        members,
+        rates,
+        tolerance,
+    } = judge;
     let (scale, plain) = (Scale::of(rates), Scale::none(members.len()));
     let bandwidth = |value: f64| PerSecond(value, "B/s").to_string();
-    let metric = |word, matrix: &Matrix, directed| Metric {
+    let metric = |place, word, matrix: &Matrix, tolerance, directed| Metric {
+        place,
         word,
         matrix: scale.applied(matrix),
         tolerance,
@@ -151,9 +166,16 @@ pub fn named(
         directed,
     };
     let metrics = [
-        metric("", &measured.one_way, true),
-        metric("both ways at once ", &measured.both_ways, false),
+        metric(0, "", &measured.one_way, tolerance, true),
+        metric(
+            1,
+            "both ways at once ",
+            &measured.both_ways,
+            tolerance.max(BOTH_WAYS_TOLERANCE),
+            false,
+        ),
         Metric {
+            place: 2,
             word: "latency ",
             matrix: inverse(&measured.latency),
             tolerance: LATENCY_TOLERANCE,
@@ -166,7 +188,27 @@ pub fn named(
     for metric in &metrics {
         metric.add(members, &mut named);
     }
+    named.retain(
+        |subject, _| !matches!(subject, Subject::Member(member) if cleared.contains(member)),
+    );
     without_explained(named, members)
+}
+
+/// Names what is slow in a second measurement, too. Of the members `looked_at` only links of that count, and where
+/// they then are as usual, their links are judged for themselves.
+pub fn named_again(
+    first: &Measured,
+    second: &[Link],
+    looked_at: &[usize],
+    judge: Judge<'_>,
+) -> Named {
+    let strict = named(&first.with_again(second, looked_at), judge, &[]);
+    let is_slow = |member: &&usize| strict.contains_key(&Subject::Member(**member));
+    let (slow, cleared): (Vec<usize>, Vec<usize>) = looked_at.iter().partition(is_slow);
+    if cleared.is_empty() {
+        return strict;
+    }
+    named(&first.with_again(second, &slow), judge, &cleared)
 }
 
 impl Metric<'_> {
@@ -181,7 +223,7 @@ impl Metric<'_> {
             let (value, usual) = ((self.shown)(value * factor), (self.shown)(usual * factor));
             let text = format!("{way}{}{value}, usual {usual}", self.word);
             let reasons = named.entry(subject).or_default();
-            reasons.entry(format!("{}{way}", self.word)).or_insert(text);
+            reasons.entry((self.place, way)).or_insert(text);
         };
         for slow in &found.rails {
             let factor = self.scale.link(0, 0);
@@ -320,10 +362,10 @@ pub fn again(named: &Named, members: usize) -> (Vec<(usize, usize)>, Vec<usize>)
 pub fn findings(
     named: &Named,
     measured: &Measured,
-    members: &[Member],
-    rates: &[Option<f64>],
+    judge: Judge<'_>,
     least: Option<Least>,
 ) -> Vec<Finding> {
+    let Judge { members, rates, .. } = judge;
     let name = |member: usize| members.get(member).map_or("?", |member| &*member.name);
     let mut found: Vec<Finding> = measured
         .wrong
@@ -459,8 +501,13 @@ mod tests {
     ) -> Vec<String> {
         let measured = Measured::of(count, links);
         let members = members(count);
-        let named = named(&measured, &members, rates, 0.3);
-        let found = findings(&named, &measured, &members, rates, least);
+        let judge = Judge {
+            members: &members,
+            rates,
+            tolerance: 0.3,
+        };
+        let named = named(&measured, judge, &[]);
+        let found = findings(&named, &measured, judge, least);
         found
             .iter()
             .map(|finding| format!("{}: {}", finding.topic, finding.text))
@@ -560,19 +607,33 @@ mod tests {
         });
         let (measured, members) = (Measured::of(count, &first), members(count));
         let rates = [None; 6];
-        let named_first = named(&measured, &members, &rates, 0.3);
+        let judge = Judge {
+            members: &members,
+            rates: &rates,
+            tolerance: 0.3,
+        };
+        let named_first = named(&measured, judge, &[]);
         let subjects: Vec<&Subject> = named_first.keys().collect();
         assert_eq!(subjects, [&Subject::Member(4), &Subject::Link(1, 2)]);
-        let (pairs, whole) = again(&named_first, count);
-        assert_eq!(whole, [4]);
+        let (pairs, looked_at) = again(&named_first, count);
+        assert_eq!(looked_at, [4]);
         assert!(pairs.contains(&(1, 2)) && pairs.len() == 6, "{pairs:?}");
         let among = |link: &Link| pairs.contains(&(link.from.min(link.to), link.from.max(link.to)));
         let mut good = links(count, |_, _| 1.0);
         good.retain(among);
-        assert!(named(&measured.with_again(&good, &whole), &members, &rates, 0.3).is_empty());
+        let second = named_again(&measured, &good, &looked_at, judge);
+        assert!(second.is_empty(), "{second:?}");
         let mut bad = first.clone();
         bad.retain(among);
-        let second = named(&measured.with_again(&bad, &whole), &members, &rates, 0.3);
+        let second = named_again(&measured, &bad, &looked_at, judge);
         assert_eq!(second.keys().collect::<Vec<_>>(), subjects);
+        // A host that was slow once, and one of its links that stays slow.
+        let mixed = links(
+            count,
+            |from, to| if (from, to) == (4, 1) { 0.2 } else { 1.0 },
+        );
+        let mixed: Vec<Link> = mixed.into_iter().filter(among).collect();
+        let second = named_again(&measured, &mixed, &looked_at, judge);
+        assert_eq!(second.keys().collect::<Vec<_>>(), [&Subject::Link(1, 4)]);
     }
 }
