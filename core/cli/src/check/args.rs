@@ -160,7 +160,8 @@ impl Args {
         Effort {
             words: block_bytes / 8,
             block_bytes,
-            round_trips: if self.quick { 50 } else { 200 },
+            round_trips: if self.quick { 50 } else { 100 },
+            latency_batches: if self.quick { 12 } else { 20 },
             batches: if self.quick { 3 } else { 5 },
             batch: Duration::from_millis(if self.quick { 5 } else { 20 }),
         }

@@ -27,8 +27,8 @@ use crate::output;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Exchanges of clocks.
 const EXCHANGES: usize = 5;
-/// How often links that look slow are measured again, and the pause before.
-const TURNS: usize = 5;
+/// How often links that look slow are measured again, and the pause before, which grows from turn to turn.
+const TURNS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 /// The duration that all hosts send at once, by the usual bandwidth.
 const PATTERN: f64 = 0.1;
@@ -54,16 +54,16 @@ pub fn main(args: &Args, system: &System) -> anyhow::Result<ExitCode> {
     let mut results = Results::new(args, me, &hosts.names, &hosts.all);
     results.setup = compare(&hosts.all, &hosts.names);
     results.setup.extend(clocks(&times, &hosts.names));
+    let measures = !args.host_only && hosts.leaders.len() > 1;
+    if !measures && !args.host_only {
+        let text = "the job is on one host: start it on several for the links between them";
+        results.setup.push(Finding::ok("links", text));
+    }
     if let Some(out) = &mut out {
         out.check_writable(args)?;
         out.setup(&results, bootstrap.size() as usize)?;
     }
-    let measures = !args.host_only && hosts.leaders.len() > 1;
     if !measures {
-        if !args.host_only {
-            let text = "the job is on one host: start it on several for the links between them";
-            results.setup.push(Finding::ok("links", text));
-        }
         bootstrap.barrier()?;
         bootstrap.leave();
         bootstrap.outlast();
@@ -223,7 +223,7 @@ fn confirmed(
 ) -> anyhow::Result<Named> {
     let mut named = measured::named(measured, judge, &[]);
     let (mut second, mut looked_at) = (Vec::new(), Vec::new());
-    for _ in 0..TURNS {
+    for turn in 1..=TURNS {
         let (pairs, whole) = measured::again(&named, judge.members.len());
         looked_at.extend(whole);
         looked_at.sort_unstable();
@@ -240,7 +240,7 @@ fn confirmed(
             break;
         }
         // Some other work of a host is over after a while.
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE * turn);
         let mut links = Vec::new();
         for pair in &pairs {
             links.extend(prober.round(pair)?);

@@ -13,8 +13,10 @@ pub struct Effort {
     #[serde(skip)]
     pub words: usize,
     pub block_bytes: usize,
-    /// Round trips of a batch.
+    /// Round trips of a batch, and their batches.
     pub round_trips: u64,
+    pub latency_batches: usize,
+    /// Batches of blocks.
     pub batches: usize,
     /// The least duration of a batch of blocks.
     pub batch: Duration,
@@ -177,7 +179,7 @@ impl<'w> Prober<'w> {
         let (data, ping) = (self.word(DATA)?, self.word(PING)?);
         let mut best = f64::INFINITY;
         let mut trip = self.round << 32;
-        for batch in 0..self.effort.batches as u64 {
+        for batch in 0..self.effort.latency_batches as u64 {
             self.meet(peer, 4 * batch + 1)?;
             let start = Instant::now();
             for _ in 0..self.effort.round_trips {

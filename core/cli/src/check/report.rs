@@ -349,9 +349,10 @@ impl Out {
     pub fn setup(&self, results: &Results, pes: usize) -> anyhow::Result<()> {
         let names: Vec<&str> = results.hosts.iter().map(|host| &*host.name).collect();
         let mut text = format!(
-            "oxshmem check {}: {pes} PEs on {} hosts: {}\n\nSet-up\n",
+            "oxshmem check {}: {pes} PEs on {} host{}: {}\n\nSet-up\n",
             results.version,
             names.len(),
+            if names.len() == 1 { "" } else { "s" },
             names.join(", ")
         );
         if self.verbose {
