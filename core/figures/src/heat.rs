@@ -19,13 +19,22 @@ pub struct Heat<'a> {
     pub less_is_better: bool,
 }
 
-/// Pixels around a matrix, for labels and the title, and the most that the cells take together.
-const LABELS: i32 = 130;
-const TITLE: i32 = 60;
+/// Pixels of a title, of a letter in labels at most, and of all cells of a row together at most.
+const TITLE: i32 = 30;
+const LETTER: i32 = 8;
 const CELLS: i32 = 520;
 /// Members up to which rows have labels, and cells their value.
 const LABELLED: usize = 48;
 const WRITTEN: usize = 12;
+
+/// Pixels for the labels of rows, and of columns.
+fn room(labels: &[String]) -> i32 {
+    let longest = labels.iter().map(|label| label.chars().count()).max();
+    match longest {
+        Some(letters) if labels.len() <= LABELLED => (letters as i32 * LETTER + 12).clamp(30, 300),
+        _ => 12,
+    }
+}
 
 /// The picture of matrices over the same members, one below the other. Rows are origins, columns targets.
 /// The best value is blue, the worst one orange.
@@ -38,9 +47,10 @@ pub fn heat(title: &str, labels: &[String], parts: &[Heat<'_>]) -> Result<String
 fn draw(text: &mut String, title: &str, labels: &[String], parts: &[Heat<'_>]) -> Drawn {
     let members = labels.len().max(1) as i32;
     let cell = (CELLS / members).clamp(4, 60);
+    let room = room(labels);
     let (width, height) = (
-        LABELS + cell * members + 20,
-        TITLE + LABELS + cell * members,
+        room + cell * members + 20,
+        TITLE + room + cell * members + 20,
     );
     let size = (
         width.max(560) as u32,
@@ -81,7 +91,8 @@ fn matrix(area: &Area<'_>, top: i32, cell: i32, labels: &[String], part: &Heat<'
         format!("{}: none", part.title)
     };
     area.draw(&Text::new(range, (10, top + 8), black(15)))?;
-    let (left, above) = (LABELS, top + TITLE + LABELS - 40);
+    let room = room(labels);
+    let (left, above) = (room, top + TITLE + room);
     let side = (cell - 2).clamp(6, 12);
     if labels.len() <= LABELLED {
         for (at, label) in labels.iter().enumerate() {

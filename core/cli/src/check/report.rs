@@ -206,15 +206,27 @@ impl Results {
         );
         let measured = &self.measured;
         if count <= MATRIX {
-            let rate = |value: f64| format!("{:.3}", value / 1e9);
+            let most = |matrix: &Matrix| {
+                matrix
+                    .iter()
+                    .flatten()
+                    .flatten()
+                    .copied()
+                    .fold(0.0, f64::max)
+            };
+            let (unit, factor, digits) = match most(&measured.both_ways) {
+                most if most < 1e9 => ("MB/s", 1e6, 1),
+                _ => ("GB/s", 1e9, 2),
+            };
+            let rate = |value: f64| format!("{:.digits$}", value / factor);
             let time = |value: f64| format!("{:.1}", value / 1e3);
             text += &self.table(
-                "bandwidth one way, GB/s, from row to column",
+                &format!("bandwidth one way, {unit}, from row to column"),
                 &measured.one_way,
                 rate,
             );
             text += &self.table(
-                "bandwidth of both ways at once, GB/s",
+                &format!("bandwidth of both ways at once, {unit}"),
                 &measured.both_ways,
                 rate,
             );
