@@ -75,7 +75,7 @@ fn weight(fact: &str) -> Option<(Level, &'static str)> {
     ))
 }
 
-/// What was found on the hosts, each finding once with the hosts that have it, and the properties in which hosts
+/// The findings of the hosts, each once with the hosts that have it, and the properties in which hosts
 /// differ. `names` are the hosts' names.
 pub fn compare(hosts: &[Host], names: &[String]) -> Vec<Finding> {
     let mut all = merged(hosts, names);
@@ -88,7 +88,7 @@ pub fn compare(hosts: &[Host], names: &[String]) -> Vec<Finding> {
     let differences = facts.iter().filter_map(|(fact, values)| {
         let (level, mend) = weight(fact)?;
         let (text, odd) = difference(values, names)?;
-        // What is already said of these hosts is not said again.
+        // Nothing is said twice of a host.
         let said = |host: &usize| {
             let findings = hosts.get(*host).map(|host| &host.findings);
             let topics = findings

@@ -1,6 +1,7 @@
 //! The doctor for one host: its set-up, from files of the kernel.
 
 mod cpu;
+mod facts;
 #[cfg(test)]
 mod fixture;
 mod libraries;
@@ -17,10 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
 use super::system::System;
+use facts::Facts;
 use pci::Functions;
-
-/// Properties that are to be alike on all hosts.
-pub type Facts = BTreeMap<String, String>;
 
 /// One host's set-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

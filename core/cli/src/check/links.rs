@@ -22,7 +22,7 @@ pub struct Effort {
     pub batch: Duration,
 }
 
-/// What was measured from one member to another.
+/// The figures of a link, from one member to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     pub from: usize,
@@ -37,7 +37,7 @@ pub struct Link {
     pub wrong: u64,
 }
 
-/// What a member measured while all were busy.
+/// The figures of a member while all were busy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Share {
     pub member: usize,

@@ -1,4 +1,4 @@
-//! What was measured, as matrices over the members, and what is named in it.
+//! Figures of all links as matrices over the members, and the names of what is slow.
 
 use std::collections::BTreeMap;
 
@@ -120,7 +120,7 @@ pub enum Subject {
     Link(usize, usize),
 }
 
-/// What is named, each with its reasons, by the metric's place and the direction.
+/// Everything that is named, each with its reasons, by the place of the metric and the direction.
 pub type Named = BTreeMap<Subject, BTreeMap<(u8, String), String>>;
 
 /// A metric, as a matrix of goodness.

@@ -127,7 +127,7 @@ const PORT: &str = "sys/class/infiniband/mlx5_0/ports/1";
 const ROCE: &str = "sys/class/infiniband/mlx5_1/ports/1";
 const GROUP: &str = "sys/fs/cgroup/system.slice/slurmd.service";
 
-/// What is done to the host, the topic that has to be named, its level and a part of its text.
+/// The change to the host, the topic that has to be named, its level and a part of its text.
 type Case = (
     &'static str,
     fn(&Fixture),

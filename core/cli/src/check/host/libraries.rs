@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::check::finding::Finding;
 use crate::check::system::System;
 
-use super::Facts;
+use super::facts::Facts;
 
 /// A library that is opened at run time.
 struct Wanted {

@@ -5,7 +5,7 @@ use oxshmem_figures::units::Rounded;
 use crate::check::finding::Finding;
 use crate::check::system::System;
 
-use super::Facts;
+use super::facts::Facts;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

@@ -5,7 +5,7 @@ use oxshmem_figures::units::Rounded;
 use crate::check::finding::Finding;
 use crate::check::system::System;
 
-use super::Facts;
+use super::facts::Facts;
 
 pub fn check(system: &System, facts: &mut Facts) -> Vec<Finding> {
     vec![

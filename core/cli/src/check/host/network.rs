@@ -3,7 +3,7 @@
 use crate::check::finding::Finding;
 use crate::check::system::System;
 
-use super::Facts;
+use super::facts::Facts;
 
 const INTERFACES: &str = "sys/class/net";
 

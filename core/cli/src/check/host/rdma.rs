@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::check::finding::Finding;
 use crate::check::system::System;
 
-use super::Facts;
 use super::cpu::node_names;
+use super::facts::Facts;
 use super::pci::Functions;
 
 const DEVICES: &str = "sys/class/infiniband";
