@@ -4,7 +4,7 @@ mod explain;
 mod known;
 mod machine;
 mod topology;
-mod transports;
+pub mod transports;
 mod variables;
 mod world;
 

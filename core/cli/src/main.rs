@@ -6,6 +6,7 @@
     reason = "they panic where nobody reads"
 )]
 
+mod check;
 mod completions;
 mod cuda;
 mod gather;
@@ -27,7 +28,7 @@ use tracing_subscriber::layer::SubscriberExt;
 ///
 /// The PEs (processing elements) of a job each have a symmetric heap that every other PE may read,
 /// write and atomically update, one-sided. This command starts jobs, shows what a job would see on
-/// this machine, and measures it.
+/// this machine, measures it, and checks clusters.
 #[derive(Parser)]
 #[command(name = "oxshmem", version, after_help = EXAMPLES)]
 struct Cli {
@@ -41,6 +42,8 @@ Examples:
   oxshmem info                        this machine, its transports, what is set
   oxshmem run -n 4 oxshmem info       the same, and how 4 PEs reach each other
   oxshmem perf                        how long put, get, atomics and barriers take here
+  oxshmem check --host-only           what is wrong with this machine, and how to mend it
+  oxshmem run --hosts a,b oxshmem check    what is wrong with these hosts and their links
   oxshmem litmus                      what the memory model allows, and that nothing else happens
 
 `oxshmem COMMAND --help` says more of each, with examples.";
@@ -50,6 +53,7 @@ enum Command {
     Run(run::Args),
     Info(info::Args),
     Perf(perf::Args),
+    Check(check::Args),
     Litmus(litmus::Args),
     Cuda(cuda::Args),
     Completions(completions::Args),
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Command::Run(args) => ("run", run::main(args, &words.left_out)),
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),
+        Command::Check(args) => ("check", check::main(&args)),
         Command::Litmus(args) => ("litmus", litmus::main(&args)),
         Command::Cuda(args) => ("cuda", cuda::main(&args)),
         Command::Completions(args) => ("completions", completions::main(&args, Cli::command())),

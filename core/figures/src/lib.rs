@@ -6,6 +6,7 @@ mod bound;
 mod curves;
 mod error;
 mod file;
+mod heat;
 mod style;
 pub mod units;
 
@@ -14,4 +15,5 @@ pub use self::bound::Bound;
 pub use self::curves::{Curve, Panel, Values, panels};
 pub use self::error::Error;
 pub use self::file::{check_writable, write};
+pub use self::heat::{Heat, heat};
 pub use self::style::Words;

@@ -6,6 +6,7 @@
 )]
 
 // Both need a transport, if only to the PE itself.
+mod check;
 mod info;
 mod litmus;
 mod perf;
@@ -19,7 +20,7 @@ use process::{command, finish, outcome, run, stdout_of};
 
 #[test]
 fn help_teaches_by_example() {
-    for command in ["run", "info", "perf", "litmus", "completions"] {
+    for command in ["run", "info", "perf", "check", "litmus", "completions"] {
         let help = stdout_of(&[command, "--help"]);
         assert!(help.contains("Examples:"), "{help}");
         assert!(help.contains(&format!("oxshmem {command} ")), "{help}");
@@ -30,7 +31,7 @@ fn help_teaches_by_example() {
         );
     }
     let help = stdout_of(&["--help"]);
-    for command in ["run", "info", "perf", "litmus", "completions"] {
+    for command in ["run", "info", "perf", "check", "litmus", "completions"] {
         assert!(help.contains(command), "{help}");
     }
     assert_eq!(
