@@ -130,7 +130,18 @@ static void expect(const T* gpu, const std::vector<T>& wanted, const char* what,
 }
 #define EXPECT(gpu, wanted, what) expect(gpu, wanted, what, __FILE__, __LINE__)
 
-// Types by their names in calls.
+// Types by their names in calls. With FEW_TYPES there are some of each width and kind: the quick half of the tests.
+#if defined(FEW_TYPES)
+#define RMA_TYPES(X)                                                                                                   \
+    X(schar, signed char) X(ushort, unsigned short) X(int, int) X(uint64, uint64_t) X(double, double) X(half, half)
+#define REDUCE_TYPES(X)                                                                                                \
+    X(schar, signed char) X(ushort, unsigned short) X(int, int) X(uint64, uint64_t) X(float, float) X(double, double)  \
+    X(half, half) X(bfloat16, __nv_bfloat16)
+#define BITWISE_REDUCE_TYPES(X) X(uchar, unsigned char) X(int16, int16_t) X(uint32, uint32_t) X(uint64, uint64_t)
+#define ATOMIC_TYPES(X) X(int, int) X(ulong, unsigned long)
+#define BITWISE_ATOMIC_TYPES(X) X(uint32, uint32_t) X(int64, int64_t)
+#define WAIT_TYPES(X) X(short, short) X(ushort, unsigned short) X(int, int) X(ulonglong, unsigned long long)
+#else
 #define RMA_TYPES(X)                                                                                                   \
     X(char, char) X(schar, signed char) X(short, short) X(int, int) X(long, long) X(longlong, long long)               \
     X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long)                    \
@@ -162,5 +173,6 @@ static void expect(const T* gpu, const std::vector<T>& wanted, const char* what,
     X(short, short) X(int, int) X(long, long) X(longlong, long long) X(ushort, unsigned short) X(uint, unsigned int)   \
     X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t)   \
     X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#endif
 // Sizes in bits, with a type of each.
 #define SIZES(X) X(8, unsigned char) X(16, unsigned short) X(32, unsigned int) X(64, unsigned long long) X(128, Wide)

@@ -105,6 +105,7 @@ fn build(name: &str, words: &[&str]) -> Option<PathBuf> {
     let mut command = Command::new(oxshmem());
     command.args(["cuda", "cc", "-std=c++17", "-o"]).arg(&out);
     command.args(words).args(usual());
+    command.args(is_quick().then_some("-DFEW_TYPES"));
     let built = command.current_dir(here().join("tests/programs"));
     let built = built.output().unwrap();
     assert!(built.status.success(), "{name}: {}", both(&built));
