@@ -84,6 +84,13 @@ impl Measured {
         better_median(cells(&self.one_way).map(|(_, _, value)| value))
     }
 
+    /// The least bandwidth one way.
+    pub fn least(&self) -> Option<f64> {
+        cells(&self.one_way)
+            .map(|(_, _, value)| value)
+            .min_by(f64::total_cmp)
+    }
+
     /// Takes the better figures of a second measurement. Of each member in `again`, the links that were not
     /// measured again no longer count.
     pub fn with_again(&self, links: &[Link], again: &[usize]) -> Self {
