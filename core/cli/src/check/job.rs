@@ -206,6 +206,7 @@ fn links(
         members: &all,
         rates: &rates,
         tolerance: args.tolerance(),
+        latency: !args.no_latency,
     };
     let named = confirmed(world, &mut prober, &mut measured, judge)?;
     results.links = measured::findings(&named, &measured, judge, args.fail_below);
