@@ -44,6 +44,9 @@ pub struct Args {
     /// How far a bandwidth may be below the usual one before it is named. A latency may be twice the usual one.
     #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub tolerance: u32,
+    /// Name nothing for its latency, where hosts share CPUs or are emulated.
+    #[arg(long)]
+    pub no_latency: bool,
     /// A link with less bandwidth one way is a fault: gigabytes per second, such as 10 (or 80Gb/s), or a percentage
     /// of its rate, such as 80%, where that is not known of the usual bandwidth.
     #[arg(long, value_name = "GBPS|PERCENT")]

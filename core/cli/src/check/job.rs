@@ -25,12 +25,14 @@ use crate::output;
 
 /// The limit of a wait for another PE, where none is set: a link that carries nothing is told, and nothing hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// Time that PE 0 has for its results before the others end, and the job by that.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Exchanges of clocks.
 const EXCHANGES: usize = 5;
 /// How often links that look slow are measured again, and the pause before, which grows from turn to turn.
 const TURNS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
-/// The duration that all hosts send at once, by the usual bandwidth.
+/// The duration that all hosts send at once, by the bandwidth of the slowest link.
 const PATTERN: f64 = 0.1;
 
 /// The hosts of the job, as every PE knows them.
@@ -80,7 +82,17 @@ pub fn main(args: &Args, system: &System) -> anyhow::Result<ExitCode> {
         Err(error) => {
             // Printed before the others lose this PE and the job ends.
             let text = output::with_causes(&error);
-            output::complain("check", &format!("PE {}: {text}", world.my_pe()));
+            output::complain("check", &format!("PE {me}: {text}"));
+            match out {
+                None => std::thread::sleep(LAST_WORDS),
+                Some(out) if results.members.is_empty() => drop(out),
+                Some(out) => {
+                    let mend = "look at the hosts that are named above, and give slow links less to do (--size)";
+                    let told = Finding::fault("all at once", text, mend);
+                    results.links.push(told);
+                    out.finish(args, &results)?;
+                }
+            }
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -194,12 +206,16 @@ fn links(
         members: &all,
         rates: &rates,
         tolerance: args.tolerance(),
+        latency: !args.no_latency,
     };
     let named = confirmed(world, &mut prober, &mut measured, judge)?;
-    results.patterns = patterns(world, &mut prober, count, &measured)?;
+    results.links = measured::findings(&named, &measured, judge, args.fail_below);
+    results.rounds = rounds.len();
+    results.members = all;
+    results.measured = measured;
+    results.patterns = patterns(world, &mut prober, count, &results.measured)?;
     prober.free()?;
     let after = errors_of_ports(world, system, hosts)?;
-    results.links = measured::findings(&named, &measured, judge, args.fail_below);
     results.links.extend(grown(&errors, &after, hosts));
     let wrong: u64 = results.patterns.iter().map(|pattern| pattern.wrong).sum();
     if wrong > 0 {
@@ -207,9 +223,6 @@ fn links(
         let mend = "look for memory errors (EDAC) and at the NICs' firmware";
         results.links.push(Finding::fault("data", text, mend));
     }
-    results.members = all;
-    results.measured = measured;
-    results.rounds = rounds.len();
     Ok(())
 }
 
@@ -372,8 +385,9 @@ fn patterns(
     count: usize,
     measured: &Measured,
 ) -> anyhow::Result<Vec<Pattern>> {
-    let usual = measured.usual().unwrap_or(0.0);
-    let bytes = tell(world, &[(usual * PATTERN) as u64])?;
+    // By the slowest link, which would take all too long for more.
+    let least = measured.least().unwrap_or(0.0);
+    let bytes = tell(world, &[(least * PATTERN) as u64])?;
     let bytes = bytes.first().copied().unwrap_or_default() as f64;
     let halves = bisection(count);
     let across = |member: usize| {

@@ -84,6 +84,13 @@ impl Measured {
         better_median(cells(&self.one_way).map(|(_, _, value)| value))
     }
 
+    /// The least bandwidth one way.
+    pub fn least(&self) -> Option<f64> {
+        cells(&self.one_way)
+            .map(|(_, _, value)| value)
+            .min_by(f64::total_cmp)
+    }
+
     /// Takes the better figures of a second measurement. Of each member in `again`, the links that were not
     /// measured again no longer count.
     pub fn with_again(&self, links: &[Link], again: &[usize]) -> Self {
@@ -145,6 +152,8 @@ pub struct Judge<'j> {
     pub rates: &'j [Option<f64>],
     /// The share below the usual bandwidth at which something is named.
     pub tolerance: f64,
+    /// Whether something may be named for its latency.
+    pub latency: bool,
 }
 
 /// Names what is slow. Members that are `cleared` are not.
@@ -153,6 +162,7 @@ pub fn named(measured: &Measured, judge: Judge<'_>, cleared: &[usize]) -> Named 
         members,
         rates,
         tolerance,
+        latency,
     } = judge;
     let (scale, plain) = (Scale::of(rates), Scale::none(members.len()));
     let bandwidth = |value: f64| PerSecond(value, "B/s").to_string();
@@ -185,7 +195,9 @@ pub fn named(measured: &Measured, judge: Judge<'_>, cleared: &[usize]) -> Named 
         },
     ];
     let mut named = Named::new();
-    for metric in &metrics {
+    // The latency is the last one.
+    let count = if latency { 3 } else { 2 };
+    for metric in metrics.iter().take(count) {
         metric.add(members, &mut named);
     }
     named.retain(
@@ -505,6 +517,7 @@ mod tests {
             members: &members,
             rates,
             tolerance: 0.3,
+            latency: true,
         };
         let named = named(&measured, judge, &[]);
         let found = findings(&named, &measured, judge, least);
@@ -611,6 +624,7 @@ mod tests {
             members: &members,
             rates: &rates,
             tolerance: 0.3,
+            latency: true,
         };
         let named_first = named(&measured, judge, &[]);
         let subjects: Vec<&Subject> = named_first.keys().collect();
@@ -627,6 +641,21 @@ mod tests {
         bad.retain(among);
         let second = named_again(&measured, &bad, &looked_at, judge);
         assert_eq!(second.keys().collect::<Vec<_>>(), subjects);
+        // By its latency alone, a host is named only if that is wanted.
+        let late = links(count, |_, _| 1.0).into_iter();
+        let late: Vec<Link> = late
+            .map(|link| match (link.from, link.to) {
+                (4, _) | (_, 4) => Link {
+                    latency: 5e4,
+                    ..link
+                },
+                _ => link,
+            })
+            .collect();
+        let late = Measured::of(count, &late);
+        assert_eq!(named(&late, judge, &[]).len(), 1);
+        let latency = false;
+        assert!(named(&late, Judge { latency, ..judge }, &[]).is_empty());
         // A host that was slow once, and one of its links that stays slow.
         let mixed = links(
             count,
