@@ -213,14 +213,15 @@ fn functions_of_the_runtime_that_are_not_there_say_so() {
 #[test]
 fn every_row_of_what_works_names_a_program_that_is_run() {
     let here = concat!(include_str!("programs.rs"), include_str!("races.rs"));
-    let own = include_str!("../../../capi/tests/cuda/main.rs");
+    let of_c = include_str!("../../../capi/tests/cuda/main.rs");
+    let of_nvshmem = include_str!("../../../nvshmem/tests/programs/main.rs");
     let works = rows("works");
     for row in &works {
         let cell = row.split('|').nth(3).unwrap_or_default();
         let programs: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
         assert!(!programs.is_empty(), "{row}");
         for program in programs {
-            let is_run = [here, own]
+            let is_run = [here, of_c, of_nvshmem]
                 .iter()
                 .any(|text| text.contains(&format!("\"{program}\"")));
             assert!(is_run, "no test runs {program}: {row}");
