@@ -85,13 +85,13 @@ pub fn main(args: &Args, system: &System) -> anyhow::Result<ExitCode> {
             output::complain("check", &format!("PE {me}: {text}"));
             match out {
                 None => std::thread::sleep(LAST_WORDS),
-                Some(out) if results.members.is_empty() => drop(out),
-                Some(out) => {
+                Some(out) if !results.members.is_empty() => {
                     let mend = "look at the hosts that are named above, and give slow links less to do (--size)";
                     let told = Finding::fault("all at once", text, mend);
                     results.links.push(told);
                     out.finish(args, &results)?;
                 }
+                Some(_) => {}
             }
             return Ok(ExitCode::FAILURE);
         }
