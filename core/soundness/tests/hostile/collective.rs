@@ -198,6 +198,10 @@ fn teams(player: &mut Player<'_>) {
     }
     let team = call!(Team::split_list, all.split_list(list));
     end(objects.more, objects.words, team.flatten());
+    for colors in [vec![u; n], vec![x; n], vec![], vec![usize::MAX; n + 1]] {
+        let team = call!(Team::split_colors, all.split_colors(&colors));
+        end(objects.more, objects.words, team);
+    }
     for width in [x, u] {
         if let Some((row, column)) = call!(Team::split_2d, all.split_2d(width)) {
             end(objects.more, objects.words, Some(row));

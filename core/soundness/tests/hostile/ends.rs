@@ -38,6 +38,12 @@ fn builders_take_the_worst_settings_or_say_why_not() {
         bindings::without_places,
         bindings::without_places(small())
     ));
+    for (name, given) in [("OXSHMEM_SPIN", "3"), ("OXSHMEM_NIC", "\0"), ("", "x")] {
+        alone(value!(
+            bindings::default_variable,
+            bindings::default_variable(small(), name, given.into())
+        ));
+    }
     for limit in [Duration::ZERO, Duration::MAX] {
         alone(value!(Builder::timeout, small().timeout(limit)));
     }

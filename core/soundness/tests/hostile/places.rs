@@ -202,6 +202,11 @@ fn told(player: &mut Player<'_>) {
     let _ = value!(bindings::is_checked, bindings::is_checked(world));
     let _ = value!(bindings::uses_lanes, bindings::uses_lanes(world));
     assert!(value!(bindings::team_room, bindings::team_room(world)) > 0);
+    assert!(!value!(bindings::host_id, bindings::host_id()).is_empty());
+    assert!(call!(bindings::bootstrap_deadline, bindings::bootstrap_deadline()).is_some());
+    for name in ["", "\0", "="] {
+        assert!(value!(bindings::variable, bindings::variable(name)).is_none());
+    }
     let pe = player.own.odd(n);
     assert_eq!(call!(World::explain, world.explain(pe)).is_some(), pe < n);
     player.statics();

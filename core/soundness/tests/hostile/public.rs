@@ -92,9 +92,15 @@ fn of_file(file: &Path) -> Vec<Function> {
         true => "bindings",
         false => file.file_stem().unwrap().to_str().unwrap(),
     };
-    let needs_gpu = ["/stream", "/register/gpu", "/src/device", "/bindings/gpu"]
-        .iter()
-        .any(|part| file.to_str().unwrap().contains(part));
+    let needs_gpu = [
+        "/stream",
+        "/register/gpu",
+        "/src/device",
+        "/bindings/gpu",
+        "/bindings/images",
+    ]
+    .iter()
+    .any(|part| file.to_str().unwrap().contains(part));
     let mut owner = module.to_owned();
     let mut found = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
