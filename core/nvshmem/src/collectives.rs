@@ -23,7 +23,7 @@ pub(crate) unsafe fn barrier(call: &'static str, team: i32) -> i32 {
 }
 
 pub(crate) unsafe fn barrier_all(call: &'static str) {
-    or_end_job(call, with_pe(call, |own| own.barrier_all(call)));
+    or_end_job(call, with_pe(call, |own| own.barrier_all()));
 }
 
 pub(crate) unsafe fn sync(call: &'static str, team: i32) -> i32 {

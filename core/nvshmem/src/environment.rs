@@ -60,32 +60,30 @@ fn rule_of(transport: &str) -> Option<&'static str> {
 }
 
 /// Gives oxshmem's variables the values that NVSHMEM's have, where they have none of their own.
-pub(crate) fn apply(mut builder: Builder) -> Builder {
-    let mut set = |name, value| {
-        let builder_now = std::mem::replace(&mut builder, oxshmem::World::builder());
-        builder = bindings::default_variable(builder_now, name, value);
-    };
-    set("OXSHMEM_MEMORY_MODEL", "relaxed".into());
-    for (theirs, ours) in MAPPED {
-        if let Some(value) = value(theirs) {
-            set(ours, value);
-        }
-    }
-    if let Some(teams) = teams() {
-        set("OXSHMEM_TEAMS", teams.to_string());
-    }
+pub(crate) fn apply(builder: Builder) -> Builder {
+    let mut defaults = vec![("OXSHMEM_MEMORY_MODEL", "relaxed".to_owned())];
+    defaults.extend(
+        MAPPED
+            .iter()
+            .filter_map(|(theirs, ours)| Some((*ours, value(theirs)?))),
+    );
+    defaults.extend(teams().map(|teams| ("OXSHMEM_TEAMS", teams.to_string())));
     let remote = value("NVSHMEM_REMOTE_TRANSPORT").and_then(|name| rule_of(&name));
     let local = says_yes("NVSHMEM_DISABLE_P2P").then_some("local=^nvlink");
     let rules: Vec<&str> = remote.into_iter().chain(local).collect();
     if !rules.is_empty() {
-        set("OXSHMEM_ROUTE", rules.join(","));
+        defaults.push(("OXSHMEM_ROUTE", rules.join(",")));
     }
     if let Some(level) = value(DEBUG).map(|level| level.to_lowercase())
         && ["warn", "info", "trace"].contains(&level.as_str())
     {
-        set("OXSHMEM_LOG", level);
+        defaults.push(("OXSHMEM_LOG", level));
     }
-    builder
+    defaults
+        .into_iter()
+        .fold(builder, |builder, (name, value)| {
+            bindings::default_variable(builder, name, value)
+        })
 }
 
 /// Whether a variable of NVSHMEM's has no meaning here.

@@ -117,23 +117,23 @@ impl Job {
 
     /// Answers an init. With the last one the PE leaves, or rests until the next init: gives whether there is no job any more.
     /// Collective.
-    pub(crate) fn end(&mut self, call: &'static str) -> Done<bool> {
+    pub(crate) fn end(&mut self) -> Done<bool> {
         if self.initialized > 1 {
             self.initialized -= 1;
             return match &mut self.pe {
-                Some(pe) => pe.barrier_all(call).map(|()| false),
+                Some(pe) => pe.barrier_all().map(|()| false),
                 None => Ok(false),
             };
         }
         if self.is_of_environment {
             if let Some(pe) = &mut self.pe {
-                pe.rest(call)?;
+                pe.rest()?;
             }
             self.initialized = 0;
             return Ok(false);
         }
         match self.pe.take() {
-            Some(pe) => pe.finalize(call)?,
+            Some(pe) => pe.finalize()?,
             None => self.leave(),
         }
         self.initialized = 0;

@@ -55,7 +55,7 @@ pub(crate) unsafe fn calloc(call: &'static str, count: usize, size: usize) -> *m
         let dest = crate::pe::gpu_pointer(address.cast_const());
         // SAFETY: the block is this PE's and new, and no PE uses it before the barrier.
         unsafe { own.stream.fill(dest, 0, bytes) }?;
-        own.barrier_all(call)
+        own.barrier_all()
     })
 }
 

@@ -188,13 +188,13 @@ impl Pe {
         Ok(self.world.quiet()?)
     }
 
-    pub(crate) fn barrier_all(&self, _: &'static str) -> Done {
+    pub(crate) fn barrier_all(&self) -> Done {
         self.quiet()?;
         Ok(self.world.barrier_all()?)
     }
 
     /// The last finalize of a PE that may initialize again. Collective.
-    pub(crate) fn rest(&mut self, _: &'static str) -> Done {
+    pub(crate) fn rest(&mut self) -> Done {
         self.quiet()?;
         // Teams end with the world's rest.
         for entry in std::mem::take(&mut self.teams).into_iter().flatten() {
@@ -210,7 +210,7 @@ impl Pe {
     }
 
     /// Leaves the job. Collective.
-    pub(crate) fn finalize(self, _: &'static str) -> Done {
+    pub(crate) fn finalize(self) -> Done {
         self.quiet()?;
         let Pe {
             stream,

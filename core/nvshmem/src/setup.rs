@@ -220,7 +220,7 @@ pub(crate) unsafe fn id_hostlib_init_attr(
 }
 
 /// Answers an init. With the last one the PE leaves its job, or rests.
-fn end(call: &'static str) -> Done {
+fn end() -> Done {
     let mut state = state::job();
     let Some(job) = state.as_mut().filter(|job| job.is_initialized()) else {
         // One too many ends nothing.
@@ -229,7 +229,7 @@ fn end(call: &'static str) -> Done {
             false => Err(Failure::NotInitialized),
         };
     };
-    let is_gone = job.end(call)?;
+    let is_gone = job.end()?;
     if !job.is_initialized() {
         numbers::set(-1, -1);
     }
@@ -240,15 +240,15 @@ fn end(call: &'static str) -> Done {
 }
 
 pub(crate) unsafe fn finalize(call: &'static str) {
-    or_end_job(call, end(call));
+    or_end_job(call, end());
 }
 
 pub(crate) unsafe fn hostlib_finalize(call: &'static str) {
-    or_end_job(call, end(call));
+    or_end_job(call, end());
 }
 
 pub(crate) unsafe fn id_hostlib_finalize(call: &'static str, _: *mut c_void, _: *mut c_void) {
-    or_end_job(call, end(call));
+    or_end_job(call, end());
 }
 
 /// The time that the process's exit waits for another thread's call.

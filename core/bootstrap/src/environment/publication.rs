@@ -140,12 +140,10 @@ pub(crate) fn publication(
 
 /// The key and the addresses in a publication. Its errors never show the key.
 pub(crate) fn parse(value: &str) -> Result<(JobKey, String)> {
-    let malformed = || {
-        Error::Protocol {
-        what: "what was published is no rendezvous of oxshmem: rank 0 publishes it through the process manager, or the program passes on a \
-               unique id, which may not be changed on its way"
-            .into(),
-    }
+    const MALFORMED: &str = "what was published is no rendezvous of oxshmem: rank 0 publishes it through the process manager, \
+                             or the program passes on a unique id, which may not be changed on its way";
+    let malformed = || Error::Protocol {
+        what: MALFORMED.into(),
     };
     let mut parts = value.trim().splitn(3, '/');
     let (form, key, addresses) = (parts.next(), parts.next(), parts.next());
