@@ -383,6 +383,8 @@ fn read(
         world.read(&mut block, place)?;
         check(&block, round, faults);
         if round.is_multiple_of(SLOTS as u64 / 2) || round == rounds {
+            // Puts of one word have no order without a fence: an earlier count could come last, and stay.
+            world.fence()?;
             world.p(memory.checked, round, from)?;
         }
     }
