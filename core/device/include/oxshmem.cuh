@@ -447,6 +447,9 @@ enum : team_t { TEAM_INVALID = -1, TEAM_WORLD = 0, TEAM_SHARED = 1 };
 #if !defined(__CUDA_ARCH__)
 // Its stand-in on the host, which names it for the CUDA runtime: one in each library of a process.
 __attribute__((visibility("hidden")))
+#elif defined(__clang__) && !defined(__NVCC__)
+// Clang leaves out an inline variable that no kernel reads, and the host looks for it all the same.
+__attribute__((used))
 #endif
 inline __constant__ oxshmem::State oxshmem_state = {oxshmem::ABI << 16 | sizeof(oxshmem::State)};
 #else

@@ -50,6 +50,7 @@ mod state;
 mod streams;
 mod team_table;
 mod teams;
+mod triplets;
 mod types;
 
 /// The symbols.

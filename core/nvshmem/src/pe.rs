@@ -12,6 +12,7 @@ use crate::environment;
 use crate::failure::{Done, Failure};
 use crate::places::Places;
 use crate::team_table::{self, TeamEntry};
+use crate::triplets::Exchange;
 use crate::types::StreamHandle;
 
 /// The limit of the GPU heap where GPU memory cannot be mapped piece by piece, and the environment says nothing.
@@ -23,6 +24,8 @@ pub(crate) struct Pe {
     pub(crate) stream: Stream,
     /// By their handles. Dropped before the world, to which they belong.
     pub(crate) teams: Vec<Option<TeamEntry>>,
+    /// The memory of splits.
+    pub(crate) exchange: Exchange,
     places: Places,
     pub(crate) world: World,
 }
@@ -51,6 +54,7 @@ impl Pe {
         let mut pe = Pe {
             stream,
             teams: Vec::new(),
+            exchange: Exchange::new(&world)?,
             places: places.clone(),
             world,
         };
@@ -206,6 +210,7 @@ impl Pe {
     /// An init after that. Collective.
     pub(crate) fn begin_again(&mut self, call: &'static str) -> Done {
         bindings::unquiesce(&self.world)?;
+        self.exchange = Exchange::new(&self.world)?;
         self.open_library(call)
     }
 

@@ -8,6 +8,7 @@ use crate::failure::{Done, Failure, or_end_job, status};
 use crate::pe::Pe;
 use crate::state::{with_job, with_pe};
 use crate::team_table::{NODE, SAME_MYPE_NODE, SHARED, WORLD, entry};
+use crate::triplets;
 use crate::types::TeamConfig;
 
 /// The handle of no team.
@@ -127,12 +128,12 @@ fn split<const K: usize>(
     call: &'static str,
     parent: i32,
     contexts: [i32; K],
-    split: impl FnOnce(&Team<'_>, &dyn Fn(Option<Team<'_>>) -> Done<Made>) -> Done<[Made; K]>,
+    split: impl FnOnce(&Pe, &Team<'_>, &dyn Fn(Option<Team<'_>>) -> Done<Made>) -> Done<[Made; K]>,
 ) -> Done<[i32; K]> {
     with_pe(call, |own| {
         let made = {
             let library = own.library()?;
-            split(&*own.team(parent)?, &|team| announce(&library, team))?
+            split(own, &*own.team(parent)?, &|team| announce(&library, team))?
         };
         let mut handles = [INVALID; K];
         for ((made, num_contexts), handle) in made.into_iter().zip(contexts).zip(&mut handles) {
@@ -188,13 +189,15 @@ pub(crate) unsafe fn split_strided(
 ) -> i32 {
     // SAFETY: the caller's promise.
     let contexts = unsafe { num_contexts(config, config_mask) };
-    let made = split(call, parent_team, [contexts], |parent, announce| {
-        let (start, size) = (natural("start", start)?, natural("size", size)?);
-        Ok([announce(parent.split_strided(
-            start,
-            stride as isize,
-            size,
-        )?)?])
+    let triplet = [start, stride, size];
+    let made = split(call, parent_team, [contexts], |own, parent, announce| {
+        let mut mine = None;
+        // Each member of the parent takes part in all splits, and is in one of the teams at most.
+        for part in triplets::named_parts(own.exchange, &own.world, parent, triplet)? {
+            let team = parent.split_strided(part.start, part.stride, part.size)?;
+            mine = announce(team)?.or(mine);
+        }
+        Ok([mine])
     });
     // SAFETY: the caller's promise.
     unsafe { give(call, parent_team, made, [new_team]) }
@@ -218,7 +221,7 @@ pub(crate) unsafe fn split_2d(
             num_contexts(yaxis_config, yaxis_mask),
         ]
     };
-    let made = split(call, parent_team, contexts, |parent, announce| {
+    let made = split(call, parent_team, contexts, |_, parent, announce| {
         let (x, y) = parent.split_2d(natural("xrange", xrange)?)?;
         Ok([announce(Some(x))?, announce(Some(y))?])
     });

@@ -213,6 +213,13 @@ fn all_calls(world: &World, team: &Team<'_>, len: usize) -> Result<()> {
     world.synchronize(&stream)?;
     let wanted: Vec<_> = (0..n).flat_map(|member| of(member, len)).collect();
     assert_eq!(read(world, long)?, wanted);
+    // In place: each PE gives its own part.
+    let mut own = vec![0; n * len];
+    own[me * len..(me + 1) * len].copy_from_slice(&of(me, len));
+    let parts = filled(world, &own)?;
+    team.fcollect_on_stream(parts, parts.range(me * len..(me + 1) * len)?, &stream)?;
+    world.synchronize(&stream)?;
+    assert_eq!(read(world, parts)?, wanted);
     team.alltoall_on_stream(long, all, &stream)?;
     world.synchronize(&stream)?;
     let part = |member| of(member, n * len)[me * len..(me + 1) * len].to_vec();

@@ -364,7 +364,7 @@ fn lanes_together(kernels: &Kernels<'_>) -> Result<()> {
 
 /// Kernels of all PEs and their hosts count on PE 0's words at once.
 fn count(kernels: &Kernels<'_>) -> Result<()> {
-    const TIMES: u64 = 50;
+    const TIMES: u64 = 20;
     const THREADS: u64 = 2 * 4;
     let world = kernels.world;
     let n = world.n_pes() as u64;

@@ -1,7 +1,7 @@
 // Numbers with the exponent of a float and a short mantissa.
 #pragma once
 #include "cuda_runtime.h"
-#if defined(__CUDA__)
+#if defined(OXSHMEM_EMULATION) && defined(__cplusplus)
 #include "emulation/half.h"
 OXSHMEM_SHORT_FLOAT(__nv_bfloat16, __nv_bfloat162, oxshmem_bfloat16)
 typedef __nv_bfloat16 nv_bfloat16;

@@ -1,7 +1,7 @@
 // Half precision.
 #pragma once
 #include "cuda_runtime.h"
-#if defined(__CUDA__)
+#if defined(OXSHMEM_EMULATION) && defined(__cplusplus)
 #include "emulation/half.h"
 OXSHMEM_SHORT_FLOAT(__half, __half2, _Float16)
 typedef __half half;

@@ -2,6 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -118,7 +121,7 @@ fn start() -> Outcome {
     let kernels = match (&config.kernels, KERNELS.get()) {
         (Some(path), _) => Some(HostLibrary::open(path)),
         (None, Some(library)) => Some(HostLibrary::from_bytes(library)),
-        (None, None) => None,
+        (None, None) => installed_kernels().map(|path| HostLibrary::open(&path)),
     };
     let kernels = kernels.transpose().map_err(|words| {
         eprintln!("softcuda: the host build of kernels: {words}");
@@ -145,6 +148,15 @@ fn start() -> Outcome {
         kernels,
     });
     Ok(())
+}
+
+/// The host build of oxshmem's kernels that an installation has beside this library, for programs that carry none: those that no
+/// `oxshmem cuda cc` has linked.
+fn installed_kernels() -> Option<PathBuf> {
+    let own = crate::proc_address::own_file()?;
+    let own = std::fs::canonicalize(OsStr::from_bytes(own.to_bytes())).ok()?;
+    let kernels = own.with_file_name("libsoftcuda_kernels.so");
+    kernels.is_file().then_some(kernels)
 }
 
 fn in_forked_child_handler() -> unsafe extern "C" fn() {

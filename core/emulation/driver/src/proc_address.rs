@@ -1,6 +1,6 @@
 //! `cuGetProcAddress`: the driver's own symbols, by the names that CUDA's headers use.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
 use crate::call::{In, Out};
@@ -13,20 +13,26 @@ const PER_THREAD: u64 = 2;
 const FOUND: u32 = 0;
 const NO_SYMBOL: u32 = 1;
 
+/// The file that this library was loaded from, as the loader names it.
+pub(crate) fn own_file() -> Option<&'static CStr> {
+    // SAFETY: all zeroes is a valid `Dl_info`.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: dladdr looks up a code address, of this library's own code.
+    let found = unsafe { libc::dladdr(cuInit as *const c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the name ends, and lives as long as the library.
+    Some(unsafe { CStr::from_ptr(info.dli_fname) })
+}
+
 /// This library, as the loader knows it.
 fn own_handle() -> Option<usize> {
     static HANDLE: OnceLock<Option<usize>> = OnceLock::new();
     *HANDLE.get_or_init(|| {
-        // SAFETY: all zeroes is a valid `Dl_info`.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: dladdr looks up a code address; the name it gives lives as long as the library,
-        // and dlopen is asked only for what is loaded already.
-        let handle = unsafe {
-            if libc::dladdr(cuInit as *const c_void, &raw mut info) == 0 {
-                return None;
-            }
-            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD)
-        };
+        let file = own_file()?.as_ptr();
+        // SAFETY: the loader is asked only for what is loaded already.
+        let handle = unsafe { libc::dlopen(file, libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then_some(handle as usize)
     })
 }

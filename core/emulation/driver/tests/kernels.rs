@@ -349,6 +349,74 @@ fn launches_that_the_real_driver_refuses_are_refused() {
 }
 
 #[test]
+fn a_library_has_a_module_in_each_context() {
+    if !start() {
+        return;
+    }
+    let text = CString::new(USER).expect("no NUL in PTX");
+    let mut library = null_mut();
+    ok!(cuLibraryLoadData(
+        &mut library,
+        text.as_ptr().cast(),
+        null_mut(),
+        null_mut(),
+        0,
+        null_mut(),
+        null_mut(),
+        0,
+    ));
+    let mut kernel = null_mut();
+    ok!(cuLibraryGetKernel(
+        &mut kernel,
+        library,
+        c"user_where".as_ptr()
+    ));
+    refused!(
+        CUDA_ERROR_NOT_FOUND,
+        cuLibraryGetKernel(&mut kernel, library, c"nobody".as_ptr())
+    );
+    let mut modules = [null_mut(); 2];
+    for (device, module) in (0..).zip(&mut modules) {
+        enter(device);
+        ok!(cuLibraryGetModule(module, library));
+        let mut again = null_mut();
+        ok!(cuLibraryGetModule(&mut again, library));
+        assert_eq!(again, *module);
+        let (mut at, mut size) = (0, 0);
+        let name = c"user_total".as_ptr();
+        ok!(cuLibraryGetGlobal(&mut at, &mut size, library, name));
+        let (mut of_module, mut same) = (0, 0);
+        ok!(cuModuleGetGlobal_v2(
+            &mut of_module,
+            &mut same,
+            *module,
+            name
+        ));
+        assert_eq!((at, size), (of_module, 8));
+        // A launch takes the kernel, or its function in this context.
+        let mut of_kernel = null_mut();
+        ok!(cuKernelGetFunction(&mut of_kernel, kernel));
+        for f in [kernel.cast(), of_kernel] {
+            let mut words_at = device_words(&[7; 2]);
+            let with = &mut [pointer(&mut words_at)];
+            ok!(launch(f, (1, 1, 1), (2, 1, 1), null_mut(), with));
+            ok!(cuStreamSynchronize(null_mut()));
+            assert_eq!(words(words_at, 2), [0, 1]);
+        }
+    }
+    assert_ne!(modules[0], modules[1]);
+    ok!(cuLibraryUnload(library));
+    let mut gone = null_mut();
+    refused!(
+        CUDA_ERROR_INVALID_HANDLE,
+        cuKernelGetFunction(&mut gone, kernel)
+    );
+    refused!(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(modules[1]));
+    refused!(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
+    enter(0);
+}
+
+#[test]
 fn a_cooperative_grid_runs_at_once() {
     if !start() {
         return;

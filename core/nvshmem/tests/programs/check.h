@@ -35,6 +35,7 @@ static int pes = 0;
         if (code_of_cuda != cudaSuccess) FAIL("%s: %s", #call, cudaGetErrorString(code_of_cuda));                      \
     } while (0)
 
+#if defined(__CUDACC__)
 // The line of the first wrong thing in a kernel, and its thread.
 static __device__ int wrong_line, wrong_thread;
 
@@ -59,6 +60,7 @@ static void ran(const char* file, int line) {
     _exit(1);
 }
 #define RAN() ran(__FILE__, __LINE__)
+#endif
 
 // The GPU of this PE, by its number on the host.
 static void choose_device() {

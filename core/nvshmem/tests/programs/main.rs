@@ -362,6 +362,22 @@ fn every_image_has_its_state() {
 }
 
 #[test]
+fn programs_of_the_host_alone_run() {
+    for (name, words) in [
+        ("host", &["host.cpp", "host_half.cu"][..]),
+        ("host-stream", &["host_stream.cu"]),
+        ("host-stream-joined", &["-rdc=true", "host_stream.cu"]),
+    ] {
+        let Some(program) = build(name, words) else {
+            return;
+        };
+        for (pes, variables) in jobs() {
+            ends_well(pes, &program, &[], variables);
+        }
+    }
+}
+
+#[test]
 fn a_module_has_its_state_by_name() {
     let Some(program) = build("modules", &["modules.cu", "-lcuda"]) else {
         return;

@@ -32,6 +32,14 @@ static void steps(cudaStream_t stream) {
     nvshmemx_sync_all_on_stream(stream);
     nvshmemx_long_fcollect_on_stream(NVSHMEM_TEAM_WORLD, collected, source, COUNT, stream);
     for (int pe = 0; pe < pes; ++pe) look<<<1, COUNT, 0, stream>>>(collected + pe * COUNT, step, pe);
+    // In place, after all have looked at the numbers before.
+    nvshmemx_barrier_all_on_stream(stream);
+    CUDA(cudaMemsetAsync(collected, 0, pes * COUNT * sizeof(long), stream));
+    make<<<1, COUNT, 0, stream>>>(collected + me * COUNT, step);
+    nvshmemx_barrier_all_on_stream(stream);
+    nvshmemx_long_fcollect_on_stream(NVSHMEM_TEAM_WORLD, collected, collected + me * COUNT, COUNT, stream);
+    for (int pe = 0; pe < pes; ++pe) look<<<1, COUNT, 0, stream>>>(collected + pe * COUNT, step, pe);
+    nvshmemx_barrier_all_on_stream(stream);
     nvshmemx_long_broadcast_on_stream(NVSHMEM_TEAM_WORLD, collected, source, COUNT, pes - 1, stream);
     look<<<1, COUNT, 0, stream>>>(collected, step, pes - 1);
     nvshmemx_long_max_reduce_on_stream(NVSHMEM_TEAM_WORLD, sum, source, COUNT, stream);

@@ -106,6 +106,18 @@ int main() {
     verify(row, in_row);
     verify(column, in_column);
 
+    // The same by strided splits: each PE names its own row and column.
+    nvshmem_team_t own_row, own_column;
+    const int start_of_row = me / 2 * 2, column_of_me = me % 2;
+    CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, start_of_row, 1, (int)in_row.size(), NULL, 0, &own_row) == 0);
+    verify(own_row, in_row);
+    CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, column_of_me, 2, (int)in_column.size(), NULL, 0, &own_column) == 0);
+    verify(own_column, in_column);
+    nvshmem_team_destroy(own_row);
+    nvshmem_team_destroy(own_column);
+    // PE 0 names a team with PE 1, and PE 1 names another.
+    CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, me ? me : 0, 1, me ? 1 : 2, NULL, 0, &own_row) != 0 || pes == 1);
+
     // Many teams: a program may have one for each block.
     std::vector<nvshmem_team_t> many(20);
     for (nvshmem_team_t& team : many) CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team) == 0);

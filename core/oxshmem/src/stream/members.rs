@@ -154,6 +154,10 @@ impl<'a> MembersOnStream<'a> {
         let (all, me) = (self.team.n_pes(), self.team.my_pe());
         for member in (1..=all).map(|step| (me + step) % all) {
             let (place, source) = part(member)?;
+            // This PE's part of an object in place is there already.
+            if member == me && place == source {
+                continue;
+            }
             let pe = self.team.state().members.pe(member);
             let to = self
                 .context

@@ -242,8 +242,10 @@ impl Context<'_> {
     pub(crate) fn gpu_streams(&self, call: &'static str) -> Result<&GpuStreams> {
         self.pe.gpu_streams.as_deref().ok_or_else(|| Error::Argument {
             call,
-            what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
-                .into(),
+            what: match &self.pe.no_gpu_heap {
+                Some(why) => format!("this world has no CUDA heap: {why}"),
+                None => "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu".into(),
+            },
         })
     }
 

@@ -1,7 +1,14 @@
 // Floating-point numbers of 16 bits over the compiler's own types: what cuda_fp16.h and cuda_bf16.h share.
 #pragma once
 
+#include <math.h>
+
+#if defined(__CUDA__)
 #define OXSHMEM_HD __host__ __device__ __forceinline__
+#else
+// A source of the host alone has the same types, so that objects of both kinds agree.
+#define OXSHMEM_HD inline __attribute__((always_inline))
+#endif
 
 // The bits of a __nv_bfloat16. The compiler's own type __bf16 would call functions that compilers' libraries have only since GCC 13.
 struct oxshmem_bfloat16 {

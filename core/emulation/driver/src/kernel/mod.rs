@@ -1,5 +1,6 @@
 //! Kernels: modules declare them, a host build of the same source or an image executes them.
 
+mod culibrary;
 mod fiber;
 mod image;
 mod launch;

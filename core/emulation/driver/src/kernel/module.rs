@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use super::culibrary;
 use super::image::{self, Image};
 use super::ptx::{self, Declarations};
 use super::shape::{MOST_THREADS, Packed};
@@ -39,25 +40,61 @@ impl Function {
 }
 
 /// The origin of a module's code.
-enum Source {
+pub(super) enum Source {
     /// PTX, which names what is taken from the host build of the kernels.
     Ptx(Declarations),
     Image(Arc<Image>),
 }
 
+impl Source {
+    /// The code at an address: PTX, or an image.
+    pub(super) fn load(code: In<u8>, log: Log) -> Outcome<Source> {
+        if image::is_image(code) {
+            return Ok(Source::Image(Arc::new(Image::load(code)?)));
+        }
+        Source::of_ptx(&ptx::text(code)?, log)
+    }
+
+    /// The PTX of a file.
+    pub(super) fn load_file(path: In<u8>, log: Log) -> Outcome<Source> {
+        let bytes = std::fs::read(path.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
+        let text = String::from_utf8(bytes).map_err(|_| Code::NO_BINARY_FOR_GPU)?;
+        Source::of_ptx(&text, log)
+    }
+
+    fn of_ptx(text: &str, log: Log) -> Outcome<Source> {
+        let declarations = ptx::parse(text).map_err(|refused| {
+            log.write(&format!("softcuda: {}", refused.words));
+            refused.code
+        })?;
+        Ok(Source::Ptx(declarations))
+    }
+
+    pub(super) fn has_kernel(&self, name: &str) -> bool {
+        match self {
+            Source::Ptx(declarations) => {
+                declarations.entries.iter().any(|entry| entry.name == name)
+            }
+            Source::Image(image) => image.kernel(name).is_some(),
+        }
+    }
+}
+
 struct Module {
     context: u64,
-    source: Source,
+    source: Arc<Source>,
     /// Address and size of each variable that was looked up or created.
     variables: HashMap<String, (u64, usize)>,
     functions: HashMap<String, u64>,
 }
 
-/// All modules and functions of the process.
+/// All modules, functions and libraries of the process.
 #[derive(Default)]
 pub(crate) struct Modules {
     modules: HashMap<u64, Module>,
     functions: HashMap<u64, Arc<Function>>,
+    pub(super) libraries: HashMap<u64, culibrary::Library>,
+    pub(super) kernels: HashMap<u64, culibrary::Kernel>,
 }
 
 impl Modules {
@@ -71,20 +108,38 @@ impl Modules {
     fn module(&mut self, handle: u64) -> Outcome<&mut Module> {
         self.modules.get_mut(&handle).ok_or(Code::INVALID_HANDLE)
     }
+
+    pub(super) fn has(&self, module: u64) -> bool {
+        self.modules.contains_key(&module)
+    }
+
+    /// A new module in a context.
+    pub(super) fn add(&mut self, context: &Context, source: Arc<Source>) -> u64 {
+        let module = Module {
+            context: context.handle,
+            source,
+            variables: HashMap::new(),
+            functions: HashMap::new(),
+        };
+        let handle = fresh();
+        self.modules.insert(handle, module);
+        handle
+    }
 }
 
-/// A function by its handle, of a module that is still loaded.
+/// A function by its handle, of a module that is still loaded. The kernel of a library stands for its function in the current context.
 pub(crate) fn function(handle: u64) -> Outcome<Arc<Function>> {
-    lock(&driver()?.modules)
-        .functions
-        .get(&handle)
-        .cloned()
-        .ok_or(Code::INVALID_HANDLE)
+    let driver = driver()?;
+    let find = |handle| lock(&driver.modules).functions.get(&handle).cloned();
+    match find(handle) {
+        Some(function) => Ok(function),
+        None => find(culibrary::function_of(driver, handle)?).ok_or(Code::INVALID_HANDLE),
+    }
 }
 
 /// The JIT's log: `CU_JIT_ERROR_LOG_BUFFER` and its size.
 #[derive(Clone, Copy, Default)]
-struct Log {
+pub(super) struct Log {
     buffer: usize,
     room: usize,
 }
@@ -107,6 +162,16 @@ impl Log {
         }
     }
 
+    /// The log that a call's options name; the log of what is no error is left empty.
+    pub(super) fn of_options(options: In<u32>, values: In<usize>, count: u32) -> Outcome<Log> {
+        let (options, values) = (options.list(count as usize)?, values.list(count as usize)?);
+        let find = |buffer, room| Log::find(&options, &values, buffer, room);
+        find(Log::INFO_BUFFER, Log::INFO_ROOM).write("");
+        let errors = find(Log::ERROR_BUFFER, Log::ERROR_ROOM);
+        errors.write("");
+        Ok(errors)
+    }
+
     fn write(self, words: &str) {
         if self.buffer == 0 || self.room == 0 {
             return;
@@ -125,32 +190,30 @@ fn load(out: Out<u64>, image: In<u8>, log: Log) -> Outcome {
     let context = current()?;
     out.check()?;
     crate::graph::refuse_unsafe()?;
-    if image::is_image(image) {
-        let image = Image::load(image)?;
-        return add_module(out, &context, Source::Image(Arc::new(image)));
-    }
-    let text = ptx::text(image)?;
-    add(out, &context, &text, log)
-}
-
-fn add(out: Out<u64>, context: &Context, text: &str, log: Log) -> Outcome {
-    let declarations = ptx::parse(text).map_err(|refused| {
-        log.write(&format!("softcuda: {}", refused.words));
-        refused.code
-    })?;
-    add_module(out, context, Source::Ptx(declarations))
+    add_module(out, &context, Source::load(image, log)?)
 }
 
 fn add_module(out: Out<u64>, context: &Context, source: Source) -> Outcome {
-    let module = Module {
-        context: context.handle,
-        source,
-        variables: HashMap::new(),
-        functions: HashMap::new(),
-    };
-    let handle = fresh();
-    lock(&driver()?.modules).modules.insert(handle, module);
+    let handle = lock(&driver()?.modules).add(context, Arc::new(source));
     out.set(handle)
+}
+
+/// Unloads a module; its functions and variables are gone.
+pub(super) fn unload(driver: &Driver, handle: u64) -> Outcome {
+    let mut modules = lock(&driver.modules);
+    let module = modules
+        .modules
+        .remove(&handle)
+        .ok_or(Code::INVALID_HANDLE)?;
+    modules
+        .functions
+        .retain(|_, function| function.module != handle);
+    drop(modules);
+    let mut memory = write(&driver.memory);
+    for (address, _) in module.variables.into_values() {
+        memory.remove_variable(address);
+    }
+    Ok(())
 }
 
 /// Code and parameters of a kernel that PTX declares, from the host build.
@@ -163,7 +226,8 @@ fn in_host_build(
     let entry = entry.ok_or(Code::NOT_FOUND)?;
     let Some(library) = &driver.kernels else {
         eprintln!(
-            "softcuda: kernel {name} can not run: SOFTCUDA_KERNELS names no host build of it"
+            "softcuda: kernel {name} can not run: SOFTCUDA_KERNELS names no host build of it; link the program by `oxshmem cuda cc`, or \
+             set SOFTCUDA_KERNELS to the libsoftcuda_kernels.so of an installation"
         );
         return Err(Code::NOT_FOUND);
     };
@@ -174,13 +238,13 @@ fn in_host_build(
     Ok((code, entry.parameters.clone()))
 }
 
-fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64> {
+pub(super) fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64> {
     let mut modules = lock(&driver.modules);
     let module = modules.module(module_handle)?;
     if let Some(handle) = module.functions.get(name) {
         return Ok(*handle);
     }
-    let (code, parameters, image) = match &module.source {
+    let (code, parameters, image) = match &*module.source {
         Source::Ptx(declarations) => {
             let (code, parameters) = in_host_build(driver, declarations, name)?;
             (code, parameters, None)
@@ -206,7 +270,7 @@ fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64
 }
 
 /// A variable's address: in the host build if it has one, else in memory of its own.
-fn find_variable(
+pub(super) fn find_variable(
     driver: &Driver,
     context: &Context,
     module: u64,
@@ -217,7 +281,7 @@ fn find_variable(
     if let Some(known) = module.variables.get(name) {
         return Ok(*known);
     }
-    let (address, size) = match &module.source {
+    let (address, size) = match &*module.source {
         Source::Image(image) => {
             let (address, size) = image.variable(name).ok_or(Code::NOT_FOUND)?;
             write(&driver.memory).add_global(address, size as u64, context);
@@ -273,36 +337,20 @@ driver_calls! {
         options: In<u32>,
         values: In<usize>,
     ) {
-        let (options, values) = (options.list(count as usize)?, values.list(count as usize)?);
-        let find = |buffer, room| Log::find(&options, &values, buffer, room);
-        find(Log::INFO_BUFFER, Log::INFO_ROOM).write("");
-        let errors = find(Log::ERROR_BUFFER, Log::ERROR_ROOM);
-        errors.write("");
-        load(out, image, errors)
+        load(out, image, Log::of_options(options, values, count)?)
     }
 
     /// Loads PTX from a file.
     fn cuModuleLoad(out: Out<u64>, path: In<u8>) {
         let context = current()?;
         out.check()?;
-        let bytes = std::fs::read(path.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
-        let text = String::from_utf8(bytes).map_err(|_| Code::NO_BINARY_FOR_GPU)?;
-        add(out, &context, &text, Log::default())
+        add_module(out, &context, Source::load_file(path, Log::default())?)
     }
 
-    /// Unloads a module; its functions and variables are gone.
+    /// Unloads a module.
     fn cuModuleUnload(handle: u64) {
         current()?;
-        let driver = driver()?;
-        let mut modules = lock(&driver.modules);
-        let module = modules.modules.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
-        modules.functions.retain(|_, function| function.module != handle);
-        drop(modules);
-        let mut memory = write(&driver.memory);
-        for (address, _) in module.variables.into_values() {
-            memory.remove_variable(address);
-        }
-        Ok(())
+        unload(driver()?, handle)
     }
 
     /// A kernel of a module.
