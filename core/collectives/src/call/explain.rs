@@ -68,6 +68,9 @@ impl Failure {
     }
 }
 
+/// The mark between the calls that PEs tell each other.
+const SEPARATOR: &str = "\n";
+
 impl CollectiveCall<'_> {
     /// Arrives, and gathers a few bytes of each member, in the team's order.
     ///
@@ -190,7 +193,7 @@ impl CollectiveCall<'_> {
         if !calls.last().is_some_and(|last| last.ends_with(words)) {
             calls.push(words);
         }
-        let calls = calls.join(", ");
+        let calls = calls.join(SEPARATOR);
         // The members agree again from here: they all start a new history.
         self.state.history = 0;
         self.state.calls = 0;
@@ -199,21 +202,40 @@ impl CollectiveCall<'_> {
             Ok(all) => all,
             Err(error) => return error,
         };
-        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-        for (rank, calls) in all.iter().enumerate() {
-            let (calls, pe) = (lossy(calls), self.pe(rank).to_string());
-            match groups.iter_mut().find(|(other, _)| *other == calls) {
-                Some((_, pes)) => pes.push(pe),
-                None => groups.push((calls, vec![pe])),
-            }
-        }
-        let detail = groups
-            .into_iter()
-            .map(|(calls, pes)| format!("PE {} called {calls}", pes.join(", ")))
-            .collect::<Vec<_>>()
-            .join("; ");
+        let all = all.iter().map(|calls| lossy(calls));
+        let all: Vec<(String, String)> = (all.enumerate())
+            .map(|(rank, calls)| (self.pe(rank).to_string(), calls))
+            .collect();
+        let detail = difference(&all);
         Error::CollectiveMismatch { call, detail }
     }
+}
+
+/// The calls of each PE from the first on that differs, in words. `all` has each PE's number and its calls.
+fn difference(all: &[(String, String)]) -> String {
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for (pe, calls) in all {
+        let calls: Vec<&str> = calls.split(SEPARATOR).collect();
+        match groups.iter_mut().find(|(other, _)| *other == calls) {
+            Some((_, pes)) => pes.push(pe),
+            None => groups.push((calls, vec![pe])),
+        }
+    }
+    let same = |at: usize| {
+        let mut calls = groups.iter().map(|(calls, _)| calls.get(at));
+        let first = calls.next().flatten();
+        first.is_some() && calls.all(|call| call == first)
+    };
+    // Each PE's last call is told.
+    let shortest = groups.iter().map(|(calls, _)| calls.len()).min();
+    let agreed = (0..shortest.unwrap_or(0).saturating_sub(1))
+        .take_while(|at| same(*at))
+        .count();
+    let each = groups.iter().map(|(calls, pes)| {
+        let calls = calls.get(agreed..).unwrap_or_default();
+        format!("PE {} called {}", pes.join(", "), calls.join(", "))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -247,4 +269,34 @@ fn read_part(
         worker.get_bytes(part, scratch.range(HEADER..)?, pe)?;
     }
     Ok(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_calls_from_the_first_difference_on_are_told() {
+        let told = |calls: &[&str]| {
+            let all = (0..).zip(calls);
+            let all: Vec<_> = all
+                .map(|(pe, calls): (usize, _)| (pe.to_string(), (*calls).to_owned()))
+                .collect();
+            difference(&all)
+        };
+        let words = "PE 0 called #3 free(8), sync(); PE 1, 2 called sync()";
+        let short = "#1 alloc(8)\nsync()";
+        assert_eq!(
+            told(&["#1 alloc(8)\n#3 free(8)\nsync()", short, short]),
+            words
+        );
+        let words = "PE 0 called split(1); PE 1 called split(2)";
+        assert_eq!(
+            told(&["#1 alloc(8)\nsplit(1)", "#1 alloc(8)\nsplit(2)"]),
+            words
+        );
+        assert_eq!(told(&["a()", "b()"]), "PE 0 called a(); PE 1 called b()");
+        // Calls that are longer ago than a PE remembers made the difference.
+        assert_eq!(told(&["a()", "a()"]), "PE 0, 1 called a()");
+    }
 }
