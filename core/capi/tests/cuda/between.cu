@@ -101,6 +101,14 @@ __global__ void mapped(Room room) {
 __global__ void give(Room room) { oxshmem::ptr(room.numbers, 1)[threadIdx.x] = threadIdx.x; }
 __global__ void use(Room room) { add(room); }
 
+// A team's kernels.
+__global__ void meet(Room room, int team) {
+    oxshmem::barrier(oxshmem::block(), team);
+    oxshmem::ptr(room.numbers, 1 - oxshmem::my_pe())[threadIdx.x] = threadIdx.x;
+    oxshmem::barrier(oxshmem::block(), team);
+    add(room);
+}
+
 int main(int argc, char** argv) {
     const char* way = argc > 1 ? argv[1] : "";
     shmem_init();
@@ -149,6 +157,11 @@ int main(int argc, char** argv) {
             if (room.without != 1) shmem_ulonglong_wait_until(own, SHMEM_CMP_EQ, 1);
             use<<<1, NUMBERS>>>(room);
         }
+    } else if (!strcmp(way, "team")) {
+        // The call that makes a team known to kernels orders them.
+        shmem_team_t all;
+        CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &all) == 0);
+        meet<<<1, NUMBERS>>>(room, shmemx_cuda_team(all));
     } else FAIL("no way %s", way);
     CUDA(cudaGetLastError());
     CUDA(cudaDeviceSynchronize());

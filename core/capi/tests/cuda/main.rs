@@ -377,7 +377,7 @@ fn g1_g2_races_between_pes_are_told_by_both_places() {
         return;
     };
     let [one_gpu, two_gpus, by_host] = PATHS;
-    for way in ["flag", "signal", "mapped", "barrier", "put", "word"] {
+    for way in ["flag", "signal", "mapped", "barrier", "put", "word", "team"] {
         let by_host = Some(by_host).filter(|_| matches!(way, "flag" | "signal" | "put"));
         for path in [one_gpu, two_gpus].into_iter().chain(by_host) {
             let told = ends_well(2, &program, &[way], path);

@@ -15,7 +15,7 @@ use crate::signature::Signature;
 use crate::toolchain::{Toolchain, run};
 
 /// Parts of the names of calls that end when others have done something, or give what others have written.
-const HEARS: [&str; 23] = [
+const HEARS: [&str; 25] = [
     "get",
     "_g",
     "fetch",
@@ -38,6 +38,8 @@ const HEARS: [&str; 23] = [
     "free",
     "set_lock",
     "team_split",
+    "cuda_init",
+    "cuda_team",
     "finalize",
 ];
 /// Parts of the names of others.

@@ -189,11 +189,17 @@ fn plain(name: &str) -> String {
     backtrace::SymbolName::new(name.as_bytes()).to_string()
 }
 
-/// The call that may be missing.
+/// The call that may be missing, between an access and an earlier one.
 fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
     let (a, b) = (one.stamp.agent, other.stamp.agent);
     let operands = [a, b].map(Operand::of_agent);
     let between = process(notes, a) != process(notes, b);
+    let is_put =
+        |operand: Option<Operand>| matches!(operand, Some(Operand::Dest | Operand::Signalled));
+    if between && is_put(operands[0]) && operands[1].is_none() {
+        return "A put comes once its target is free there: that PE has a fence, and a signal or flag behind it, for which the PE that puts \
+                waits; or both meet in a barrier.";
+    }
     match operands.into_iter().flatten().next() {
         None => {}
         Some(Operand::Source) => {
@@ -209,7 +215,7 @@ fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
     }
     let places: [Reach; 2] = [one.reach, other.reach];
     if between {
-        return "PEs are ordered by a signal or a flag: a fence before it (oxshmem_fence, __threadfence_system), or a put with a signal, and a \
+        return "PEs are ordered by a signal or a flag: a fence before it (oxshmem::fence, nvshmem_fence, __threadfence_system), or a put with a signal, and a \
                 wait for it; or by a barrier, for kernels' work when the host has waited for it (cudaStreamSynchronize).";
     }
     if one.reach == OF_HOST || other.reach == OF_HOST {
@@ -228,7 +234,9 @@ fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
             .map_or(u32::MAX, |launch| launch.shape.block_threads());
         let lane = |agent: Agent| agent.thread % threads / LANES;
         return match lane(a) == lane(b) {
-            true => "Lanes of a warp are ordered by __syncwarp() or __syncthreads().",
+            true => {
+                "Lanes of a warp are ordered by __syncwarp(), and threads of several warps by __syncthreads()."
+            }
             false => "Threads of a block are ordered by __syncthreads().",
         };
     }
