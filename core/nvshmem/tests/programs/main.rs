@@ -431,21 +431,41 @@ fn calls_that_make_no_sense_are_refused_with_a_reason() {
 
 #[test]
 fn g1_g6_programs_have_no_races() {
-    let all = ["ring", "order", "timed", "heat", "latency", "bandwidth"];
-    let quick = all.len() / 2;
-    for name in all
-        .into_iter()
-        .take(if is_quick() { quick } else { all.len() })
-    {
+    // Those of the quick half come first.
+    let one: &[&[&str]] = &[&[]];
+    let signals = [&SCOPES[..4], &[&["alone"]]].concat();
+    let mut all = vec![("ring", one), ("streams", one), ("waits", one)];
+    if !is_quick() {
+        let more = [
+            "order",
+            "timed",
+            "heat",
+            "latency",
+            "bandwidth",
+            "atomics",
+            "copies",
+            "memory",
+            "others",
+        ];
+        all.extend(more.map(|name| (name, one)));
+        all.extend(["rma", "collectives", "reductions"].map(|name| (name, &SCOPES[..])));
+        all.extend([
+            ("signals", &signals[..]),
+            ("qp", &SCOPES[..3]),
+            ("teams", one),
+        ]);
+    }
+    for (name, words) in all {
         let source = format!("{name}.cu");
         let checked = format!("{name}-checked");
         let Some(program) = build(&checked, &["-O1", "--check", &source]) else {
             return;
         };
-        let count = if is_quick() { 1 } else { 2 };
-        for path in [ONE_GPU, RING].into_iter().take(count) {
-            let told = ends_well(2, &program, &[], path);
-            assert!(!told.contains("race:"), "{name}: {told}");
+        for path in [ONE_GPU, RING] {
+            for words in words {
+                let told = ends_well(2, &program, words, path);
+                assert!(!told.contains("race:"), "{name}: {told}");
+            }
         }
     }
     // The same ring where nobody waits for a signal.

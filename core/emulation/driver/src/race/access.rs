@@ -149,7 +149,11 @@ pub(super) fn end_atomic(
 ) {
     if operation != Atomic::Store && is_active() {
         let order = Order::of(order);
-        let new = notes().unread(thread, at, order, of_host);
+        let mut notes = notes();
+        let name = notes.byte(at);
+        notes.shadow.see(name, thread.agent);
+        let new = notes.unread(thread, at, order, of_host);
+        drop(notes);
         thread.reads(&new, order);
     }
     thread.end_scope();

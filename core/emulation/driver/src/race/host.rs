@@ -1,5 +1,6 @@
 //! The host as a thread: it gives work to streams, waits for it, and calls a library by which other hosts hear of it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,11 +12,32 @@ use super::place::{HOST_CALL, Place};
 use super::strand::with_running;
 use super::{arena, names};
 
+thread_local! {
+    /// The calls of a library that this thread is in.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+    /// Whether this thread runs code of the program: it has made such a call, or it is the first one.
+    static OF_PROGRAM: Cell<bool> = Cell::new(is_first_thread());
+}
+
+fn is_first_thread() -> bool {
+    // SAFETY: both calls only give numbers.
+    unsafe { libc::gettid() == libc::getpid() }
+}
+
+/// Whether what this thread does is the library's work: it may carry out what kernels have asked for.
+fn is_library() -> bool {
+    CALLS.get() > 0 || !OF_PROGRAM.get()
+}
+
 /// The host's clock, for work that it gives.
 pub(crate) fn host() -> Arc<Clock> {
-    match is_active() {
-        true => take(notes().known()),
-        false => Arc::default(),
+    if !is_active() {
+        return Arc::default();
+    }
+    let mut notes = notes();
+    match is_library() {
+        true => notes.known_and_passed(),
+        false => take(notes.known()),
     }
 }
 
@@ -24,10 +46,15 @@ static TELLS: AtomicUsize = AtomicUsize::new(0);
 
 /// The host has waited for something.
 pub(crate) fn host_waited(clock: &Arc<Clock>) {
-    if is_active() {
-        notes()
-            .host()
-            .hears(clock, TELLS.load(Ordering::Relaxed) > 0);
+    if !is_active() {
+        return;
+    }
+    let mut notes = notes();
+    let host = notes.host();
+    host.hears(clock, TELLS.load(Ordering::Relaxed) > 0);
+    if is_library() {
+        // The kernels that have asked for the work go on.
+        host.passes(clock);
     }
 }
 
@@ -47,6 +74,8 @@ pub(crate) struct HostCall {
 /// addresses, as bits.
 pub(crate) fn host_calls(call: &HostCall) -> u32 {
     TELLS.fetch_add(1, Ordering::Relaxed);
+    CALLS.set(CALLS.get() + 1);
+    OF_PROGRAM.set(true);
     if !is_active() {
         return 0;
     }
@@ -111,6 +140,7 @@ pub(crate) fn host_accesses(place: Place, writes: bool) {
 /// The call is over. `heard`: the host has heard of the other processes, or has met them.
 pub(crate) fn host_returns(heard: bool, meeting: u64) {
     TELLS.fetch_sub(1, Ordering::Relaxed);
+    CALLS.set(CALLS.get().saturating_sub(1));
     if heard && is_active() {
         let mut notes = notes();
         let heard = match meeting {

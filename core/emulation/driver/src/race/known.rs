@@ -66,6 +66,11 @@ impl Host {
         (self.epoch, Arc::clone(&self.clock))
     }
 
+    /// All that it knew when it did something last.
+    pub(super) fn clock(&self) -> &Arc<Clock> {
+        &self.clock
+    }
+
     /// All that it knows, and has done.
     pub(super) fn now(&mut self) -> &Arc<Clock> {
         if let Some(agent) = self.agent.filter(|_| self.acts) {

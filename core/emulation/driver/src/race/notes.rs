@@ -122,6 +122,13 @@ impl Notes {
         self.hosts[me()].now()
     }
 
+    /// All that it knows, and what it may have heard from kernels whose requests it carries out.
+    pub(super) fn known_and_passed(&mut self) -> Arc<Clock> {
+        self.known();
+        let host = &self.hosts[me()];
+        joined([host.clock(), &host.passed].into_iter())
+    }
+
     /// The number of a new strand of this process.
     pub(super) fn new_strand(&mut self) -> u32 {
         self.strands.push(me());

@@ -33,6 +33,8 @@ pub(crate) struct Access {
     pub(crate) len: usize,
     /// Whether it is a nonblocking call's, which a copy of the host's carries out.
     pub(crate) by_copy: bool,
+    /// For an atomic write: its number among those to its cell, from 1.
+    number: u32,
     /// The bytes of the cell.
     mask: u8,
 }
@@ -46,6 +48,7 @@ impl Access {
             pc,
             len,
             by_copy: false,
+            number: 0,
             mask: u8::MAX,
         }
     }
@@ -92,6 +95,10 @@ struct Cell {
     /// Sorted by their keys: of one key the last is there.
     reads: Vec<Access>,
     atomics: Vec<Access>,
+    /// The number of atomic writes, and how many of them each thread has seen by atomic loads. A thread may then read what it has
+    /// waited for. Sorted by threads.
+    written: u32,
+    seen: Vec<(Agent, u32)>,
     /// Whether some atomics may be out of the others' scope.
     narrow: bool,
     /// Entries of a list after which it is searched for those that are of no use any more.
@@ -100,15 +107,27 @@ struct Cell {
 
 impl Cell {
     /// Notes an access, and gives an earlier one that it is not ordered with, if there is one.
-    fn note(&mut self, access: Access, before: &Clock) -> Option<Access> {
+    fn note(&mut self, mut access: Access, before: &Clock) -> Option<Access> {
+        let Kind { writes, atomic } = access.kind;
+        if writes && atomic {
+            self.written += 1;
+            access.number = self.written;
+        }
+        let seen = match access.kind {
+            Kind {
+                writes: false,
+                atomic: false,
+            } => self.seen_by(access.stamp.agent),
+            _ => 0,
+        };
         let ordered =
             |old: &Access| old.stamp.agent == access.stamp.agent || before.knows(old.stamp);
         let find = |list: &[Access]| {
             let races = list.iter().copied();
-            let races = races.filter(|old| access.conflicts(old) && !ordered(old));
+            let is_seen = |old: &Access| (1..=seen).contains(&old.number);
+            let races = races.filter(|old| access.conflicts(old) && !ordered(old) && !is_seen(old));
             races.fold(None, |race, old| more_telling(race, Some(old)))
         };
-        let Kind { writes, atomic } = access.kind;
         let mut race = find(&self.writes);
         if writes {
             race = more_telling(race, find(&self.reads));
@@ -151,6 +170,21 @@ impl Cell {
         race
     }
 
+    fn seen_by(&self, agent: Agent) -> u32 {
+        let found = self.seen.binary_search_by_key(&agent, |seen| seen.0);
+        found.map_or(0, |at| self.seen[at].1)
+    }
+
+    /// A thread has loaded from the cell by an atomic operation.
+    fn see(&mut self, agent: Agent) {
+        match self.seen.binary_search_by_key(&agent, |seen| seen.0) {
+            Ok(at) => self.seen[at].1 = self.written,
+            Err(_) if self.written == 0 => {}
+            Err(_) if self.seen.len() >= MOST_SEEN => {}
+            Err(at) => self.seen.insert(at, (agent, self.written)),
+        }
+    }
+
     /// An earlier access that one to all bytes of the cell is not ordered with.
     fn conflict(&self, access: &Access, before: &Clock) -> Option<Access> {
         let lists = [&self.writes, &self.reads, &self.atomics];
@@ -166,6 +200,8 @@ struct Span {
     access: Access,
 }
 
+/// Threads that have seen the atomic writes to a cell, at most: more poll a word seldom, and are not worth the memory.
+const MOST_SEEN: usize = 2048;
 /// Entries of a list that are not worth a search.
 const FEW: usize = 16;
 /// Bytes of a copy from which on it is kept as one.
@@ -233,6 +269,13 @@ impl Shadow {
             start = end;
         }
         race
+    }
+
+    /// A thread has loaded from a place by an atomic operation.
+    pub(super) fn see(&mut self, at: usize, agent: Agent) {
+        if let Some(cell) = self.cells.get_mut(&(at / CELL)) {
+            cell.see(agent);
+        }
     }
 
     fn conflict_with_spans(
@@ -357,6 +400,33 @@ mod tests {
         assert!(shadow.note(0, 4, block, &nothing()).is_some());
         let plain = access(2, false, None, 13);
         assert!(shadow.note(0, 4, plain, &nothing()).is_some());
+    }
+
+    #[test]
+    fn a_thread_may_read_what_it_has_waited_for() {
+        let mut shadow = Shadow::default();
+        let write = access(1, true, Some(Scope::System), 10);
+        let load = access(2, false, Some(Scope::System), 11);
+        let read = access(2, false, None, 12);
+        shadow.note(0, 4, load, &nothing());
+        shadow.see(0, load.stamp.agent);
+        shadow.note(0, 4, write, &nothing());
+        // What it saw was before the write.
+        assert!(shadow.note(0, 4, read, &nothing()).is_some());
+        shadow.see(0, load.stamp.agent);
+        assert!(shadow.note(0, 4, read, &nothing()).is_none());
+        // Another one has not seen it, and it has not seen another one.
+        let other = access(3, false, None, 13);
+        assert!(shadow.note(0, 4, other, &nothing()).is_some());
+        shadow.note(0, 4, access(4, true, Some(Scope::System), 14), &nothing());
+        assert!(shadow.note(0, 4, read, &nothing()).is_some());
+        // It may not write there.
+        shadow.see(0, load.stamp.agent);
+        assert!(
+            shadow
+                .note(0, 4, access(2, true, None, 15), &nothing())
+                .is_some()
+        );
     }
 
     #[test]

@@ -140,6 +140,11 @@ pub(crate) fn piece_accesses(place: Place, writes: bool, of_host: bool) {
             false => (Atomic::Load, ACQUIRE),
         };
         begin_atomic(&mut thread, place, operation, (order, of_host));
+        if writes {
+            // Work that is not seen may wait for the word.
+            let written = thread.release();
+            notes().host().passes(&written);
+        }
         end_atomic(&mut thread, at, operation, (order, of_host));
         join(&mut running.clock, thread.before());
     });
