@@ -31,7 +31,8 @@ const HEADERS: &[(&str, &str)] = own_files!(
     "sm_35_intrinsics.h" "sm_60_atomic_functions.h" "mma.h" "cuda_pipeline.h"
     "cuda_pipeline_primitives.h" "cuda_awbarrier.h" "cuda_awbarrier_primitives.h" "cuda_fp8.h"
     "cuda_fp6.h" "cuda_fp4.h" "cuda_fp16.h" "cuda_bf16.h" "cooperative_groups.h"
-    "cooperative_groups/reduce.h" "emulation/builtins.h" "emulation/atomics.h" "emulation/integers.h"
+    "cooperative_groups/operations.h" "cooperative_groups/reduce.h" "cooperative_groups/scan.h"
+    "cooperative_groups/memcpy_async.h" "emulation/builtins.h" "emulation/atomics.h" "emulation/integers.h"
     "emulation/math.h" "emulation/memory.h" "emulation/warp.h" "emulation/half.h"
 );
 const SUPPORT: &str = include_str!("../support/support.c");

@@ -65,6 +65,22 @@ fn threads_warps_and_blocks_wait_for_each_other_in_any_order() {
 }
 
 #[test]
+fn groups_of_threads_have_their_parts_reductions_scans_and_copies() {
+    let Some(program) = build("groups", &["-O2", "groups.cu"]) else {
+        return;
+    };
+    let program = program.unwrap();
+    for variables in [
+        &[][..],
+        &[("SOFTCUDA_SEED", "1")],
+        &[("SOFTCUDA_SEED", "77")],
+    ] {
+        let out = run(&program, &[], variables);
+        assert!(out.status.success(), "{variables:?}: {}", says(&out));
+    }
+}
+
+#[test]
 fn blocks_wait_for_one_that_begins_after_them() {
     let Some(program) = build("waits", &["-O2", "waits.cu"]) else {
         return;
