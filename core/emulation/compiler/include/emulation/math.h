@@ -32,7 +32,7 @@ OXSHMEM_FUNCTION double erfcx(double x) {
     if (x < 25) return exp(high * high) * exp((x - high) * (x + high)) * erfc(x);
     // The first terms of a series in 1/x^2; the next one is less than what a double shows.
     const double square = 1 / (x * x);
-    return M_2_SQRTPI / 2 / x * (1 - square / 2 * (1 - 1.5 * square * (1 - 2.5 * square * (1 - 3.5 * square))));
+    return M_2_SQRTPI / 2 / x * (1 - square / 2 * (1 - 1.5 * square * (1 - 2.5 * square * (1 - 3.5 * square * (1 - 4.5 * square * (1 - 5.5 * square))))));
 }
 OXSHMEM_FUNCTION double oxshmem_norm(int count, const double* of) {
     double largest = 0, sum = 0;
