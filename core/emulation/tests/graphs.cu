@@ -41,7 +41,7 @@ int graphs() {
     cudaKernelNodeParams node = launch((void*)add, by_four);
     OK(cudaGraphAddKernelNode(&last, graph, nullptr, 0, &node));
     cudaMemsetParams set = {};
-    set.dst = data, set.elementSize = 4, set.width = 4, set.height = 1, set.value = 0;
+    set.dst = data, set.elementSize = 4, set.width = 1, set.height = 1, set.value = 0;
     OK(cudaGraphAddMemsetNode(&zero, graph, nullptr, 0, &set));
     node = launch((void*)add, by_three);
     OK(cudaGraphAddKernelNode(&first, graph, &zero, 1, &node));

@@ -158,23 +158,47 @@ fn threads_have_streams_and_contexts_of_their_own() {
 /// compiler.
 const REFUSED: [(&str, &str, &str); 18] = [
     ("MMA", "mma.h", "<mma.h> is not part"),
-    ("PIPELINE", "cuda_pipeline.h", "<cuda_pipeline.h> is not part"),
-    ("AWBARRIER", "cuda_awbarrier.h", "<cuda_awbarrier.h> is not part"),
+    (
+        "PIPELINE",
+        "cuda_pipeline.h",
+        "<cuda_pipeline.h> is not part",
+    ),
+    (
+        "AWBARRIER",
+        "cuda_awbarrier.h",
+        "<cuda_awbarrier.h> is not part",
+    ),
     ("FP8", "cuda_fp8.h", "<cuda_fp8.h> is not part"),
     ("ATOMIC", "cuda/atomic", "<cuda/atomic> is not part"),
     ("STD", "cuda/std/...", "<cuda/std/tuple> is not part"),
     ("RANDOM", "curand_kernel.h", "<curand_kernel.h> is not part"),
     ("CUB", "cub/...", "<cub/cub.cuh> is not part"),
-    ("THRUST", "thrust/...", "<thrust/device_vector.h> is not part"),
-    ("MANAGED", "__managed__", "__managed__ variables are not part"),
-    ("CLUSTER_DIMS", "__cluster_dims__", "__cluster_dims__ is not part"),
+    (
+        "THRUST",
+        "thrust/...",
+        "<thrust/device_vector.h> is not part",
+    ),
+    (
+        "MANAGED",
+        "__managed__",
+        "__managed__ variables are not part",
+    ),
+    (
+        "CLUSTER_DIMS",
+        "__cluster_dims__",
+        "__cluster_dims__ is not part",
+    ),
     ("CONSTANT", "__isConstant", "does not tell constant memory"),
     ("CLUSTER", "this_cluster", "this_cluster"),
     ("TEXTURE", "tex1D...", "tex1Dfetch"),
     ("SURFACE", "surf1D...", "surf1Dwrite"),
     ("NESTED", "<<<>>>` in a kernel", "inner"),
     ("COPIED", "copy constructor", "Copied"),
-    ("WIDE_TILE", "more than 32 threads", "the emulation has tiles of"),
+    (
+        "WIDE_TILE",
+        "more than 32 threads",
+        "the emulation has tiles of",
+    ),
 ];
 
 /// The page of the emulation, whose table lists what works and what does not.
