@@ -367,14 +367,13 @@ impl Copy3d {
     }
 
     /// The copy as work of a graph.
-    pub(crate) fn work(&self) -> Outcome<Work> {
-        let context = current()?;
+    pub(crate) fn work(&self, context: &Context) -> Outcome<Work> {
         let mut planes = Vec::new();
         for (copy, ends) in self.planes()? {
             if copy.rows.is_empty() {
                 continue;
             }
-            let (to, from) = find_both(&copy, &context, false)?;
+            let (to, from) = find_both(&copy, context, false)?;
             if !ends.0.fits(to.place) || !ends.1.fits(from.place) {
                 return Err(Code::INVALID_VALUE);
             }

@@ -123,14 +123,13 @@ pub(crate) struct FillNode {
 
 impl FillNode {
     /// The memory set as work of a graph.
-    pub(crate) fn work(&self) -> Outcome<Work> {
-        let context = current()?;
+    pub(crate) fn work(&self, context: &Context) -> Outcome<Work> {
         if !matches!(self.size, 1 | 2 | 4) || self.width == 0 || self.height == 0 {
             return Err(Code::INVALID_VALUE);
         }
         let extent = (self.width, self.height);
         let fill = Fill::rows(self.at, self.pitch, self.value, self.size.into(), extent)?;
-        let found = fill.find(&read(&driver()?.memory), &context)?;
+        let found = fill.find(&read(&driver()?.memory), context)?;
         if found.place == Place::Pageable {
             return Err(Code::INVALID_VALUE);
         }

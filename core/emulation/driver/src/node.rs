@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
-use crate::context::Context;
+use crate::context::{Context, by_handle_or_current};
 use crate::copy::Copy3d;
 use crate::driver::{driver, fresh};
 use crate::event::{record_work, wait_work};
@@ -266,14 +266,12 @@ driver_calls! {
 
     /// Adds a copy.
     fn cuGraphAddMemcpyNode(out: Out<u64>, graph: u64, after: In<u64>, count: usize, node: In<Copy3d>, context: u64) {
-        let _ = context;
-        Place { out, graph, after, count }.add(Kind::Copy, || node.get()?.work())
+        Place { out, graph, after, count }.add(Kind::Copy, || node.get()?.work(&*by_handle_or_current(context)?))
     }
 
     /// Adds a memory set.
     fn cuGraphAddMemsetNode(out: Out<u64>, graph: u64, after: In<u64>, count: usize, node: In<FillNode>, context: u64) {
-        let _ = context;
-        Place { out, graph, after, count }.add(Kind::Fill, || node.get()?.work())
+        Place { out, graph, after, count }.add(Kind::Fill, || node.get()?.work(&*by_handle_or_current(context)?))
     }
 
     /// Adds a call of a function of the program.
@@ -327,14 +325,12 @@ driver_calls! {
 
     /// Changes a copy in a graph that is ready.
     fn cuGraphExecMemcpyNodeSetParams(executable: u64, node: u64, to: In<Copy3d>, context: u64) {
-        let _ = context;
-        change_ready(executable, node, Kind::Copy, to.get()?.work()?)
+        change_ready(executable, node, Kind::Copy, to.get()?.work(&*by_handle_or_current(context)?)?)
     }
 
     /// Changes a memory set in a graph that is ready.
     fn cuGraphExecMemsetNodeSetParams(executable: u64, node: u64, to: In<FillNode>, context: u64) {
-        let _ = context;
-        change_ready(executable, node, Kind::Fill, to.get()?.work()?)
+        change_ready(executable, node, Kind::Fill, to.get()?.work(&*by_handle_or_current(context)?)?)
     }
 
     /// Changes a call of the program in a graph that is ready.
