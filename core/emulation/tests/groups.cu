@@ -68,6 +68,7 @@ __global__ void tiles() {
     REQUIRE(four_too.meta_group_size() == 4 && four_too.meta_group_rank() == rank % 16 / 4);
     REQUIRE(plain.shfl(rank, 1) == rank / 4 * 4 + 1 && plain.shfl_xor(rank, 3) == (rank ^ 3));
     REQUIRE(plain.shfl_up(rank, 1) == (rank % 4 ? rank - 1 : rank));
+    REQUIRE(tile.shfl_up(rank, 3) == (rank % 32 < 3 ? rank : rank - 3) && tile.shfl_down(rank, 3) == (rank % 32 > 28 ? rank : rank + 3));
     REQUIRE(plain.ballot(rank % 4 == 2) == 4 && plain.match_any(rank % 2) == (rank % 2 ? 10 : 5));
     int same = 7;
     REQUIRE(plain.match_all(rank / 4, same) == 15 && same == 1);

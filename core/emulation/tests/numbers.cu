@@ -349,6 +349,8 @@ __global__ void functions(double* out) {
     EXPECTED((float)__low2half2(make_half2(3, 4)).y == 3 && (float)__highs2half2(__half2(1, 2), __half2(3, 4)).x == 2);
     // The sum's exact value is just below the middle of two numbers.
     EXPECTED((float)__hfma(__half(1 + 0x1p-10f), __half(1 + 0x1p-1f), __half(-0x1p-24f)) < (float)__hmul(__half(1 + 0x1p-10f), __half(1 + 0x1p-1f)));
+    // As if the product had all of its bits, and the sum had.
+    EXPECTED((float)__hfma(__nv_bfloat16(1 + 0x1p-7f), __nv_bfloat16(1.5f), __nv_bfloat16(-0x1p-70f)) == 1.5f + 0x1p-7f);
     const double results[] = {cyl_bessel_i0(1.0), cyl_bessel_i1(1.0), cyl_bessel_i0(20.0), cyl_bessel_i1(-20.0), erfinv(0.3), erfinv(-0.75), erfinv(1 - 1e-9),
                               erfcinv(1e-100), erfcinv(1.5), normcdfinv(0.975), erfcx(-1.0), erfcx(5.0), erfcx(24.9), erfcx(30.0), erfcx(1e10),
                               norm4d(1, 2, 3, 4), rnorm3d(1, 2, 2), norm4d(1e200, 1e200, 1e200, 1e200), cyl_bessel_i0f(2.0f), erfinvf(0.5f), normcdfinvf(0.1f)};
