@@ -9,8 +9,8 @@ int main() {
     REFUSED(cudaMallocArray(&array, &words, 8));
     cudaTextureObject_t texture;
     REFUSED(cudaCreateTextureObject(&texture, nullptr, nullptr, nullptr));
-    cudaGraph_t graph;
-    REFUSED(cudaGraphCreate(&graph, 0));
+    cudaGraphExecUpdateResultInfo result;
+    REFUSED(cudaGraphExecUpdate(nullptr, nullptr, &result));
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cluster[1];
     cluster[0].id = cudaLaunchAttributeClusterDimension;

@@ -11,8 +11,14 @@
 #include <cuda/atomic>
 #elif defined(STD)
 #include <cuda/std/tuple>
+#elif defined(RANDOM)
+#include <curand_kernel.h>
+#elif defined(CUB)
+#include <cub/cub.cuh>
+#elif defined(THRUST)
+#include <thrust/device_vector.h>
 #elif defined(MANAGED)
-__managed__ int both;
+__device__ __managed__ int both;
 #elif defined(CLUSTER_DIMS)
 __global__ void __cluster_dims__(2, 1, 1) k() {}
 #elif defined(CLUSTER)
@@ -31,7 +37,11 @@ struct Copied {
     Copied(const Copied& other) : value(other.value) {}
 };
 __global__ void k(Copied) {}
-#elif defined(ROUNDED)
-__global__ void k(float* out) { *out = __fadd_rd(*out, 1.0f); }
+#elif defined(CONSTANT)
+__global__ void k(const int* at, bool* out) { *out = __isConstant(at); }
+#elif defined(WIDE_TILE)
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k() { cg::tiled_partition<64>(cg::this_thread_block()).sync(); }
 #endif
 int main() {}

@@ -4,6 +4,10 @@
 #if defined(OXSHMEM_EMULATION) && defined(__cplusplus)
 #include "emulation/half.h"
 OXSHMEM_SHORT_FLOAT(__nv_bfloat16, __nv_bfloat162, oxshmem_bfloat16)
+OXSHMEM_SHORT_FUNCTIONS(__nv_bfloat16, __nv_bfloat162)
+OXSHMEM_SHORT_CONVERSIONS(__nv_bfloat16, bfloat16)
+OXSHMEM_SHORT_ATOMIC(__nv_bfloat16, unsigned short)
+OXSHMEM_SHORT_ATOMIC(__nv_bfloat162, unsigned)
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 OXSHMEM_HD __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
@@ -19,6 +23,13 @@ OXSHMEM_HD __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x};
 OXSHMEM_HD __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
 OXSHMEM_HD __nv_bfloat16 __low2bfloat16(__nv_bfloat162 x) { return x.x; }
 OXSHMEM_HD __nv_bfloat16 __high2bfloat16(__nv_bfloat162 x) { return x.y; }
+OXSHMEM_HD __nv_bfloat162 __float22bfloat162_rn(float2 x) { return {__nv_bfloat16(x.x), __nv_bfloat16(x.y)}; }
+OXSHMEM_HD __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+OXSHMEM_HD __nv_bfloat162 __low2bfloat162(__nv_bfloat162 x) { return {x.x, x.x}; }
+OXSHMEM_HD __nv_bfloat162 __high2bfloat162(__nv_bfloat162 x) { return {x.y, x.y}; }
+OXSHMEM_HD __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 x, __nv_bfloat162 y) { return {x.x, y.x}; }
+OXSHMEM_HD __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 x, __nv_bfloat162 y) { return {x.y, y.y}; }
+OXSHMEM_HD __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 x) { return {x.y, x.x}; }
 #else
 #include_next <cuda_bf16.h>
 #endif

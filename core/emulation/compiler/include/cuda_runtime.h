@@ -42,12 +42,17 @@ extern "C" unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 bl
 // Host and device would have a variable each; and clusters of blocks there are none.
 #undef __managed__
 #undef __cluster_dims__
-#pragma GCC poison __managed__ __cluster_dims__
+#define __managed__ _Pragma("GCC error \"__managed__ variables are not part of the emulation (docs/cuda-emulation.md, What works): use memory of cudaMallocManaged, by a pointer\"")
+#define __cluster_dims__(...) _Pragma("GCC error \"__cluster_dims__ is not part of the emulation (docs/cuda-emulation.md, What works)\"")
+// Parameters are constant for all threads anyway.
+#undef __grid_constant__
+#define __grid_constant__
 // A keyword of clang for CUDA, and a word of attributes in the C++ library.
 #undef __noinline__
 #include "emulation/builtins.h"
 #include "emulation/atomics.h"
 #include "emulation/integers.h"
+#include "emulation/simd.h"
 #include "emulation/math.h"
 #include "emulation/memory.h"
 #include "emulation/warp.h"

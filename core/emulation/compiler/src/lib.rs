@@ -14,6 +14,7 @@ mod library_files;
 mod link;
 mod options;
 mod oxshmem;
+mod refused;
 mod signature;
 mod toolchain;
 mod translate;

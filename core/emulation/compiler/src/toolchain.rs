@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::Failure;
-use crate::library_files;
+use crate::{library_files, refused};
 
 /// The packages of PyPI that have CUDA's headers. Both are needed: the second has `crt/`.
 const WHEELS: [&str; 2] = [
@@ -28,11 +28,11 @@ macro_rules! own_files {
 const HEADERS: &[(&str, &str)] = own_files!(
     "cuda_runtime.h" "device_launch_parameters.h" "device_functions.h" "math_functions.h"
     "device_atomic_functions.h" "sm_20_atomic_functions.h" "sm_30_intrinsics.h" "sm_32_intrinsics.h"
-    "sm_35_intrinsics.h" "sm_60_atomic_functions.h" "mma.h" "cuda_pipeline.h"
-    "cuda_pipeline_primitives.h" "cuda_awbarrier.h" "cuda_awbarrier_primitives.h" "cuda_fp8.h"
-    "cuda_fp6.h" "cuda_fp4.h" "cuda_fp16.h" "cuda_bf16.h" "cooperative_groups.h"
-    "cooperative_groups/reduce.h" "emulation/builtins.h" "emulation/atomics.h" "emulation/integers.h"
-    "emulation/math.h" "emulation/memory.h" "emulation/warp.h" "emulation/half.h"
+    "sm_35_intrinsics.h" "sm_60_atomic_functions.h" "cuda_profiler_api.h" "cuda_fp16.h" "cuda_bf16.h"
+    "cooperative_groups.h" "cooperative_groups/operations.h" "cooperative_groups/reduce.h"
+    "cooperative_groups/scan.h" "cooperative_groups/memcpy_async.h" "emulation/builtins.h"
+    "emulation/atomics.h" "emulation/integers.h" "emulation/simd.h" "emulation/math.h"
+    "emulation/memory.h" "emulation/warp.h" "emulation/half.h"
 );
 const SUPPORT: &str = include_str!("../support/support.c");
 
@@ -122,7 +122,7 @@ impl Toolchain {
     pub(crate) fn find() -> Result<Toolchain, Failure> {
         let clang = clang()?;
         let cuda = cuda_headers()?;
-        let all = hash(&(HEADERS, SUPPORT, library_files::ALL));
+        let all = hash(&(HEADERS, refused::headers(), SUPPORT, library_files::ALL));
         let folder = cache()?.join(format!("cuda-emulation-{all}"));
         let tools = Toolchain {
             clang,
@@ -142,6 +142,9 @@ impl Toolchain {
     fn unpack(&self) -> Result<(), Failure> {
         let work = Scratch::new()?;
         for (name, text) in HEADERS {
+            write_whole(&self.headers.join(name), text.as_bytes())?;
+        }
+        for (name, text) in refused::headers() {
             write_whole(&self.headers.join(name), text.as_bytes())?;
         }
         for (name, text) in library_files::HEADERS.into_iter().flatten() {

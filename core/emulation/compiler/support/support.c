@@ -1,6 +1,7 @@
 // The calls that device code makes, by way of the table that the driver sets when it loads the image.
 // Part of each image.
 #define _GNU_SOURCE
+#include <fenv.h>
 #include <malloc.h>
 #include <math.h>
 #include <stddef.h>
@@ -30,6 +31,8 @@ struct table {
     void (*operand)(const volatile void *at, size_t size, unsigned kind, void *place);
     void (*moves_operands)(unsigned moves);
     void (*completes)(unsigned by);
+    // Since version 4.
+    unsigned (*space)(const void *at);
 };
 
 const struct table *softcuda_calls;
@@ -49,6 +52,7 @@ HIDDEN unsigned softcuda_active(void) {
     const unsigned *lanes = softcuda_calls->warp(0, 0, (uintptr_t)__builtin_return_address(0));
     return lanes ? *lanes : 1;
 }
+HIDDEN unsigned softcuda_space(const void *at) { return softcuda_calls->space(at); }
 HIDDEN void softcuda_grid_barrier(void) { softcuda_calls->grid_barrier(); }
 HIDDEN void softcuda_poll(const volatile void *word) { softcuda_calls->poll(word); }
 HIDDEN void softcuda_pause(unsigned nanoseconds) { softcuda_calls->pause(nanoseconds); }
@@ -100,6 +104,47 @@ FAST(__log2f, log2f)
 FAST(__log10f, log10f)
 HIDDEN float __powf(float x, float y) { return powf(x, y); }
 HIDDEN void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
+
+// Operations and conversions rounded toward zero, up and down. The words are read and written while the CPU has that mode, and no
+// other fiber runs meanwhile.
+#define IN(direction, Result, name, parameters, words, value)                                      \
+    HIDDEN Result name parameters {                                                                \
+        const int before = fegetround();                                                           \
+        fesetround(direction);                                                                     \
+        words;                                                                                     \
+        volatile Result result = (value);                                                          \
+        fesetround(before);                                                                        \
+        return result;                                                                             \
+    }
+#define DIRECTED(Result, name, parameters, words, value)                                           \
+    IN(FE_TOWARDZERO, Result, name##_rz, parameters, words, value)                                 \
+    IN(FE_UPWARD, Result, name##_ru, parameters, words, value)                                     \
+    IN(FE_DOWNWARD, Result, name##_rd, parameters, words, value)
+#define OF_ONE(Result, T, name, value) DIRECTED(Result, name, (T a), volatile T x = a, value)
+#define OF_TWO(T, name, value) DIRECTED(T, name, (T a, T b), volatile T x = a; volatile T y = b, value)
+#define OF_THREE(T, name, value)                                                                   \
+    DIRECTED(T, name, (T a, T b, T c), volatile T x = a; volatile T y = b; volatile T z = c, value)
+OF_TWO(float, __fadd, x + y)
+OF_TWO(float, __fsub, x - y)
+OF_TWO(float, __fmul, x *y)
+OF_TWO(float, __fdiv, x / y)
+OF_ONE(float, float, __fsqrt, sqrtf(x))
+OF_ONE(float, float, __frcp, 1 / x)
+OF_THREE(float, __fmaf, fmaf(x, y, z))
+OF_TWO(double, __dadd, x + y)
+OF_TWO(double, __dsub, x - y)
+OF_TWO(double, __dmul, x *y)
+OF_TWO(double, __ddiv, x / y)
+OF_ONE(double, double, __dsqrt, sqrt(x))
+OF_ONE(double, double, __drcp, 1 / x)
+OF_THREE(double, __fma, fma(x, y, z))
+OF_ONE(float, int, __int2float, (float)x)
+OF_ONE(float, unsigned, __uint2float, (float)x)
+OF_ONE(float, long long, __ll2float, (float)x)
+OF_ONE(float, unsigned long long, __ull2float, (float)x)
+OF_ONE(double, long long, __ll2double, (double)x)
+OF_ONE(double, unsigned long long, __ull2double, (double)x)
+OF_ONE(float, double, __double2float, (float)x)
 
 // The names by which a compiler that looks for races calls its run-time library. This one is the driver's.
 #define PLACE __builtin_return_address(0)

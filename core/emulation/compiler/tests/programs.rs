@@ -65,6 +65,22 @@ fn threads_warps_and_blocks_wait_for_each_other_in_any_order() {
 }
 
 #[test]
+fn groups_of_threads_have_their_parts_reductions_scans_and_copies() {
+    let Some(program) = build("groups", &["-O2", "groups.cu"]) else {
+        return;
+    };
+    let program = program.unwrap();
+    for variables in [
+        &[][..],
+        &[("SOFTCUDA_SEED", "1")],
+        &[("SOFTCUDA_SEED", "77")],
+    ] {
+        let out = run(&program, &[], variables);
+        assert!(out.status.success(), "{variables:?}: {}", says(&out));
+    }
+}
+
+#[test]
 fn blocks_wait_for_one_that_begins_after_them() {
     let Some(program) = build("waits", &["-O2", "waits.cu"]) else {
         return;
@@ -140,21 +156,49 @@ fn threads_have_streams_and_contexts_of_their_own() {
 
 /// Words of `refused.cu`, each with the names under which the page of the emulation lists what they stand for, and words of the
 /// compiler.
-const REFUSED: [(&str, &str, &str); 14] = [
-    ("MMA", "mma.h", "mma.h"),
-    ("PIPELINE", "cuda_pipeline.h", "cuda_pipeline.h"),
-    ("AWBARRIER", "cuda_awbarrier.h", "cuda_awbarrier.h"),
-    ("FP8", "cuda_fp8.h", "cuda_fp8.h"),
-    ("ATOMIC", "cuda/atomic", "cuda/atomic"),
-    ("STD", "cuda/std/...", "cuda/std/tuple"),
-    ("MANAGED", "__managed__", "__managed__"),
-    ("CLUSTER_DIMS", "__cluster_dims__", "__cluster_dims__"),
+const REFUSED: [(&str, &str, &str); 18] = [
+    ("MMA", "mma.h", "<mma.h> is not part"),
+    (
+        "PIPELINE",
+        "cuda_pipeline.h",
+        "<cuda_pipeline.h> is not part",
+    ),
+    (
+        "AWBARRIER",
+        "cuda_awbarrier.h",
+        "<cuda_awbarrier.h> is not part",
+    ),
+    ("FP8", "cuda_fp8.h", "<cuda_fp8.h> is not part"),
+    ("ATOMIC", "cuda/atomic", "<cuda/atomic> is not part"),
+    ("STD", "cuda/std/...", "<cuda/std/tuple> is not part"),
+    ("RANDOM", "curand_kernel.h", "<curand_kernel.h> is not part"),
+    ("CUB", "cub/...", "<cub/cub.cuh> is not part"),
+    (
+        "THRUST",
+        "thrust/...",
+        "<thrust/device_vector.h> is not part",
+    ),
+    (
+        "MANAGED",
+        "__managed__",
+        "__managed__ variables are not part",
+    ),
+    (
+        "CLUSTER_DIMS",
+        "__cluster_dims__",
+        "__cluster_dims__ is not part",
+    ),
+    ("CONSTANT", "__isConstant", "does not tell constant memory"),
     ("CLUSTER", "this_cluster", "this_cluster"),
     ("TEXTURE", "tex1D...", "tex1Dfetch"),
     ("SURFACE", "surf1D...", "surf1Dwrite"),
     ("NESTED", "<<<>>>` in a kernel", "inner"),
     ("COPIED", "copy constructor", "Copied"),
-    ("ROUNDED", "__fadd_rd", "__fadd_rd"),
+    (
+        "WIDE_TILE",
+        "more than 32 threads",
+        "the emulation has tiles of",
+    ),
 ];
 
 /// The page of the emulation, whose table lists what works and what does not.
@@ -197,7 +241,7 @@ fn functions_of_the_runtime_that_are_not_there_say_so() {
     for name in [
         "cudaMallocArray",
         "cudaCreateTextureObject",
-        "cudaGraphCreate",
+        "cudaGraphExecUpdate",
     ] {
         assert!(
             told.contains(name) && listed.contains(name),
@@ -305,6 +349,26 @@ fn streams_events_graphs_and_devices_work_as_the_runtime_says() {
         &[("SOFTCUDA_DEVICES", "2"), ("SOFTCUDA_JITTER", "3")],
     );
     assert!(out.status.success(), "{}", says(&out));
+}
+
+#[test]
+fn graphs_are_made_node_by_node_and_copies_have_three_dimensions() {
+    let Some(program) = build("graphs", &["graphs.cu"]) else {
+        return;
+    };
+    let out = run(&program.unwrap(), &[], &[("SOFTCUDA_JITTER", "3")]);
+    assert!(out.status.success(), "{}", says(&out));
+}
+
+#[test]
+fn functions_of_numbers_give_what_the_host_computes_by_other_means() {
+    for (name, level) in [("numbers", "-O2"), ("numbers_plain", "-O0")] {
+        let Some(program) = build(name, &[level, "numbers.cu"]) else {
+            return;
+        };
+        let out = run(&program.unwrap(), &[], &[]);
+        assert!(out.status.success(), "{level}: {}", says(&out));
+    }
 }
 
 #[test]

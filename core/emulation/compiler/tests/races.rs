@@ -104,7 +104,14 @@ fn each_mutant_is_found_with_both_places_and_the_missing_call() {
 /// The other programs of the emulation, which know nothing of the detector. (`waits` spins for minutes where each look is noted.)
 #[test]
 fn programs_that_were_there_before_have_no_races() {
-    for name in ["parameters", "threads", "streams"] {
+    for name in [
+        "parameters",
+        "threads",
+        "streams",
+        "groups",
+        "numbers",
+        "graphs",
+    ] {
         let source = format!("{name}.cu");
         let Some(program) = build(&format!("{name}-checked"), &["-O2", "--check", &source]) else {
             return;

@@ -185,7 +185,7 @@ pub(crate) fn by_handle(handle: u64) -> Outcome<Arc<Context>> {
 }
 
 /// The context with this handle, or the current one for null.
-fn by_handle_or_current(handle: u64) -> Outcome<Arc<Context>> {
+pub(crate) fn by_handle_or_current(handle: u64) -> Outcome<Arc<Context>> {
     if handle == 0 {
         current()
     } else {

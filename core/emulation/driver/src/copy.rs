@@ -10,7 +10,7 @@ use crate::context::{Context, by_handle, current};
 use crate::driver::{driver, running};
 use crate::memory::{Found, Place, Want};
 use crate::race;
-use crate::stream::{Stream, stream};
+use crate::stream::{Stream, Work, stream};
 use crate::sync::read;
 
 /// Rows of bytes; a plain copy is one row.
@@ -298,6 +298,93 @@ impl Copy2d {
     }
 }
 
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy3d {
+    from: End3d,
+    to: End3d,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// One end of a `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct End3d {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: u64,
+    reserved: u64,
+    pitch: usize,
+    /// Rows of a plane.
+    height: usize,
+}
+
+const _: () = assert!(size_of::<Copy3d>() == 200);
+
+impl End3d {
+    /// This end of the copy of a plane.
+    fn plane(&self, z: usize) -> Outcome<End2d> {
+        let rows = (self.z + z).checked_mul(self.height);
+        Ok(End2d {
+            x: self.x,
+            y: rows
+                .and_then(|rows| rows.checked_add(self.y))
+                .ok_or(Code::INVALID_VALUE)?,
+            kind: self.kind,
+            host: self.host,
+            device: self.device,
+            array: self.array,
+            pitch: self.pitch,
+        })
+    }
+}
+
+impl Copy3d {
+    /// The copies of its planes.
+    fn planes(&self) -> Outcome<Vec<(Copy, (End, End))>> {
+        let short = |end: &End3d| self.depth > 1 && end.height < self.height;
+        if short(&self.from) || short(&self.to) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let plane = |z| {
+            Copy2d {
+                from: self.from.plane(z)?,
+                to: self.to.plane(z)?,
+                width: self.width,
+                height: self.height,
+            }
+            .plain()
+        };
+        (0..self.depth).map(plane).collect()
+    }
+
+    /// The copy as work of a graph.
+    pub(crate) fn work(&self, context: &Context) -> Outcome<Work> {
+        let mut planes = Vec::new();
+        for (copy, ends) in self.planes()? {
+            if copy.rows.is_empty() {
+                continue;
+            }
+            let (to, from) = find_both(&copy, context, false)?;
+            if !ends.0.fits(to.place) || !ends.1.fits(from.place) {
+                return Err(Code::INVALID_VALUE);
+            }
+            planes.push(copy);
+        }
+        Ok(Arc::new(move |context| {
+            planes.iter().try_for_each(|copy| run(copy, context))
+        }))
+    }
+}
+
 driver_calls! {
     /// Copies between any two addresses.
     fn cuMemcpy(to: u64, from: u64, length: usize) {
@@ -376,5 +463,21 @@ driver_calls! {
     fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, handle: u64) {
         let (copy, ends) = copy.get()?.plain()?;
         asynchronous(copy, ends, handle)
+    }
+
+    /// Copies planes of rows.
+    fn cuMemcpy3D_v2(copy: In<Copy3d>) {
+        for (copy, ends) in copy.get()?.planes()? {
+            synchronous(copy, ends)?;
+        }
+        Ok(())
+    }
+
+    /// Copies planes of rows.
+    fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, handle: u64) {
+        for (copy, ends) in copy.get()?.planes()? {
+            asynchronous(copy, ends, handle)?;
+        }
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::context::{Context, current};
 use crate::driver::{driver, fresh};
 use crate::graph::{Forked, Membership, refuse_unsafe};
 use crate::race::{self, Clock};
-use crate::stream::stream;
+use crate::stream::{Work, stream};
 use crate::sync::{doze, lock};
 
 /// Flags of `cuEventCreate`: sleep while waiting, take no time, be shared with other processes.
@@ -131,6 +131,30 @@ fn record(handle: u64, stream_handle: u64, flags: u32) -> Outcome {
     }))?;
     *last = Last::Recorded(mark);
     Ok(())
+}
+
+/// The recording of an event as work of a graph.
+pub(crate) fn record_work(handle: u64) -> Outcome<Work> {
+    let event = event(handle)?;
+    Ok(Arc::new(move |_| {
+        let mark = Arc::new(Mark::default());
+        mark.reach();
+        *lock(&event.last) = Last::Recorded(mark);
+        Ok(())
+    }))
+}
+
+/// A wait for the mark that an event has when a graph gets there.
+pub(crate) fn wait_work(handle: u64) -> Outcome<Work> {
+    let event = event(handle)?;
+    Ok(Arc::new(move |waiting_in| {
+        let last = lock(&event.last).clone();
+        if let Last::Recorded(mark) = last {
+            mark.wait(&event.context, waiting_in);
+            race::piece_waited(&mark.before());
+        }
+        Ok(())
+    }))
 }
 
 fn elapsed(out: Out<f32>, start: u64, end: u64) -> Outcome {

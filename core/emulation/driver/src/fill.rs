@@ -9,7 +9,7 @@ use crate::copy::Rows;
 use crate::driver::{driver, running};
 use crate::memory::{Found, Memory, Place, Want};
 use crate::race;
-use crate::stream::stream;
+use crate::stream::{Work, stream};
 use crate::sync::read;
 
 /// A repeated value.
@@ -106,6 +106,34 @@ impl Fill {
         let ticket = stream.give(Arc::new(move |context| self.run(context)))?;
         let waits = handle.is_none() && (found.place == Place::Pinned || found.sync_memops);
         if waits { stream.finish(ticket) } else { Ok(()) }
+    }
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`: a memory set in a graph.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct FillNode {
+    at: u64,
+    pitch: usize,
+    value: u32,
+    size: u32,
+    width: usize,
+    height: usize,
+}
+
+impl FillNode {
+    /// The memory set as work of a graph.
+    pub(crate) fn work(&self, context: &Context) -> Outcome<Work> {
+        if !matches!(self.size, 1 | 2 | 4) || self.width == 0 || self.height == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let extent = (self.width, self.height);
+        let fill = Fill::rows(self.at, self.pitch, self.value, self.size.into(), extent)?;
+        let found = fill.find(&read(&driver()?.memory), context)?;
+        if found.place == Place::Pageable {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(Arc::new(move |context| fill.run(context)))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Stream capture, and the graphs that it creates.
+//! Stream capture, and graphs that are ready to launch.
 //!
-//! A graph is the list of the work given to the captured streams, in the order of the calls. That
+//! A captured graph is the list of the work given to the captured streams, in the order of the calls. That
 //! order keeps every dependency, so a launch executes the list in order; it only loses concurrency.
 
 use std::cell::Cell;
@@ -13,6 +13,7 @@ use crate::call::{Out, Outcome};
 use crate::code::Code;
 use crate::context::Context;
 use crate::driver::{driver, fresh};
+use crate::node::{Graph, Node, run};
 use crate::race;
 use crate::stream::{Stream, Work, stream};
 use crate::sync::lock;
@@ -208,16 +209,11 @@ pub(crate) fn refuse_while_capturing(context: &Context) -> Outcome {
     }
 }
 
-/// The work that a capture recorded.
-pub(crate) struct Graph {
-    work: Vec<Work>,
-}
-
 /// A graph that is ready to launch.
 pub(crate) struct Executable {
-    work: Vec<Work>,
-    /// Serialises launches, on whatever streams.
-    /// The work of the last launch, for the race detector.
+    /// The work, in an order that keeps every dependency.
+    pub(crate) nodes: Mutex<Vec<Node>>,
+    /// The work of the last launch, for the race detector. Serialises launches, on whatever streams.
     running: Mutex<Arc<race::Clock>>,
 }
 
@@ -289,9 +285,7 @@ fn end(handle: u64) -> Outcome<Graph> {
     if unjoined {
         Err(Code::STREAM_CAPTURE_UNJOINED)
     } else {
-        Ok(Graph {
-            work: recording.work,
-        })
+        Ok(Graph::in_a_row(recording.work))
     }
 }
 
@@ -303,7 +297,7 @@ fn instantiate(out: Out<u64>, graph: u64) -> Outcome {
         .cloned()
         .ok_or(Code::INVALID_VALUE)?;
     let executable = Executable {
-        work: graph.work.clone(),
+        nodes: Mutex::new(graph.in_order()?),
         running: Mutex::default(),
     };
     let handle = fresh();
@@ -369,15 +363,6 @@ driver_calls! {
         mode.set(MODE.replace(wanted))
     }
 
-    /// The number of a graph's nodes; the nodes themselves are not shown.
-    fn cuGraphGetNodes(graph: u64, nodes: Out<u64>, count: Out<usize>) {
-        if !nodes.raw().is_null() {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        let graph = lock(&driver()?.graphs).get(&graph).cloned().ok_or(Code::INVALID_VALUE)?;
-        count.set(graph.work.len())
-    }
-
     /// Instantiates a graph.
     fn cuGraphInstantiateWithFlags(out: Out<u64>, graph: u64, flags: u64) {
         // Automatic freeing and node priorities have no meaning here; device launch is not
@@ -400,14 +385,12 @@ driver_calls! {
         let stream = stream(handle)?;
         let executable =
             lock(&driver()?.executables).get(&executable).cloned().ok_or(Code::INVALID_VALUE)?;
+        // A launch does what the graph was when it was called.
+        let nodes = lock(&executable.nodes).clone();
         stream.give(Arc::new(move |context| {
             let mut last = lock(&executable.running);
             race::piece_waited(&last);
-            for work in &executable.work {
-                context.check()?;
-                work(context)?;
-                race::next_piece();
-            }
+            run(&nodes, context)?;
             *last = race::piece_clock();
             Ok(())
         }))?;

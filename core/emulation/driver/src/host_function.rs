@@ -7,7 +7,8 @@ use crate::code::Code;
 use crate::context::current;
 use crate::driver::IN_HOST_FUNCTION;
 use crate::race;
-use crate::stream::stream;
+use crate::call::Outcome;
+use crate::stream::{Work, stream};
 
 /// The program's pointer, handed back to it.
 #[derive(Clone, Copy)]
@@ -33,6 +34,27 @@ fn call(function: impl FnOnce()) {
     race::piece_waited(&race::host());
 }
 
+/// `CUDA_HOST_NODE_PARAMS`: a function of the program that a graph calls.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct HostNode {
+    function: Option<unsafe extern "C" fn(*mut c_void)>,
+    data: *mut c_void,
+}
+
+impl HostNode {
+    /// The call as work of a graph, or of a stream.
+    pub(crate) fn work(self) -> Outcome<Work> {
+        let function = self.function.ok_or(Code::INVALID_VALUE)?;
+        let data = Parcel(self.data);
+        Ok(Arc::new(move |_| {
+            // SAFETY: the caller of the driver vouches for the function and its data.
+            call(|| unsafe { function(data.open()) });
+            Ok(())
+        }))
+    }
+}
+
 driver_calls! {
     /// A stream calls a function, which must not call the driver.
     fn cuLaunchHostFunc(
@@ -41,13 +63,8 @@ driver_calls! {
         data: *mut c_void,
     ) {
         current()?;
-        let function = function.ok_or(Code::INVALID_VALUE)?;
-        let data = Parcel(data);
-        stream(handle)?.give(Arc::new(move |_| {
-            // SAFETY: the caller of the driver vouches for the function and its data.
-            call(|| unsafe { function(data.open()) });
-            Ok(())
-        }))?;
+        let work = HostNode { function, data }.work()?;
+        stream(handle)?.give(work)?;
         Ok(())
     }
 

@@ -33,6 +33,7 @@ mod kernel;
 mod memop;
 mod memory;
 mod nic;
+mod node;
 mod proc_address;
 mod race;
 mod stream;

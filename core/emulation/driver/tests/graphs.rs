@@ -263,3 +263,235 @@ fn the_default_stream_may_not_wait_for_a_capture() {
     );
     end_invalid(blocking);
 }
+
+/// Adds one to a number.
+unsafe extern "C" fn count(number: *mut std::ffi::c_void) {
+    // SAFETY: the test gives a number of its own, which it reads when the stream is done.
+    unsafe { *number.cast::<u64>() += 1 };
+}
+
+/// A copy of rows of words, in planes, between device memory of two pitches: of one word of the second row of each plane.
+fn second_rows(from: CUdeviceptr, to: CUdeviceptr) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcXInBytes: 8,
+        srcY: 1,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcHost: null_mut(),
+        srcDevice: from,
+        srcArray: null_mut(),
+        reserved0: null_mut(),
+        srcPitch: 16,
+        srcHeight: 2,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstHost: null_mut(),
+        dstDevice: to,
+        dstArray: null_mut(),
+        reserved1: null_mut(),
+        dstPitch: 8,
+        dstHeight: 1,
+        WidthInBytes: 8,
+        Height: 1,
+        Depth: 3,
+    }
+}
+
+#[test]
+fn a_graph_of_nodes_keeps_their_dependencies_whatever_the_order_they_were_made_in() {
+    let _alone = start();
+    let context = enter(0);
+    let stream = stream();
+    // Three planes of two rows of two words, and one word of each.
+    let at = device_words(12);
+    let to = device_words(3);
+    ok!(put(at, &(100..112).collect::<Vec<u64>>()));
+    ok!(cuStreamSynchronize(null_mut()));
+    let mut graph = null_mut();
+    refused!(CUDA_ERROR_INVALID_VALUE, cuGraphCreate(&mut graph, 1));
+    ok!(cuGraphCreate(&mut graph, 0));
+    let copy = second_rows(at, to);
+    let fill = |dst, value| CUDA_MEMSET_NODE_PARAMS {
+        dst,
+        pitch: 0,
+        value,
+        elementSize: 4,
+        width: 1,
+        height: 1,
+    };
+    let (mut late, mut early, mut copied, mut called, mut joint) =
+        (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
+    let mut calls = 0u64;
+    let call = CUDA_HOST_NODE_PARAMS {
+        fn_: Some(count),
+        userData: (&raw mut calls).cast(),
+    };
+    // The last word is set behind the copy, and the word that it copies before it.
+    let (last, word) = (fill(to + 16, 5), fill(at + 24, 7));
+    ok!(cuGraphAddMemsetNode(
+        &mut late,
+        graph,
+        null_mut(),
+        0,
+        &last,
+        context
+    ));
+    ok!(cuGraphAddHostNode(&mut called, graph, &late, 1, &call));
+    ok!(cuGraphAddMemcpyNode(
+        &mut copied,
+        graph,
+        null_mut(),
+        0,
+        &copy,
+        context
+    ));
+    ok!(cuGraphAddEmptyNode(&mut joint, graph, &copied, 1));
+    ok!(cuGraphAddMemsetNode(
+        &mut early,
+        graph,
+        null_mut(),
+        0,
+        &word,
+        context
+    ));
+    ok!(cuGraphAddDependencies(
+        graph,
+        [joint, early].as_ptr(),
+        [late, copied].as_ptr(),
+        2
+    ));
+    refused!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphAddDependencies(graph, &early, &copied, 1)
+    );
+    let mut executable = null_mut();
+    ok!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
+    for launches in 1..=2 {
+        ok!(cuGraphLaunch(executable, stream));
+        ok!(cuStreamSynchronize(stream));
+        assert_eq!(words(to, 3), [7, 107, 5]);
+        assert_eq!(calls, launches);
+    }
+    // A launch does what was asked of it before the change.
+    let nine = fill(at + 24, 9);
+    ok!(cuGraphLaunch(executable, stream));
+    ok!(cuGraphExecMemsetNodeSetParams(
+        executable, early, &nine, context
+    ));
+    ok!(cuStreamSynchronize(stream));
+    assert_eq!(words(to, 1), [7]);
+    ok!(cuGraphLaunch(executable, stream));
+    ok!(cuStreamSynchronize(stream));
+    assert_eq!(words(to, 1), [9]);
+    refused!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphExecMemsetNodeSetParams(executable, copied, &nine, context)
+    );
+
+    let mut clone = null_mut();
+    let mut own = null_mut();
+    ok!(cuGraphClone(&mut clone, graph));
+    ok!(cuGraphNodeFindInClone(&mut own, late, clone));
+    assert_ne!(own, late);
+    ok!(cuGraphDestroyNode(own));
+    refused!(CUDA_ERROR_INVALID_VALUE, cuGraphDestroyNode(own));
+    refused!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphNodeFindInClone(&mut own, late, clone)
+    );
+    let mut nodes = 0;
+    ok!(cuGraphGetNodes(clone, null_mut(), &mut nodes));
+    assert_eq!(nodes, 4);
+
+    // A circle, and a node of another graph.
+    ok!(cuGraphAddDependencies(graph, &called, &early, 1));
+    refused!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphInstantiateWithFlags(&mut executable, graph, 0)
+    );
+    refused!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphAddEmptyNode(&mut own, clone, &late, 1)
+    );
+    ok!(cuGraphDestroy(graph));
+    ok!(cuGraphDestroy(clone));
+}
+
+#[test]
+fn a_child_graph_is_what_it_was_when_it_was_added_and_its_events_are_recorded_at_each_launch() {
+    let _alone = start();
+    let context = enter(0);
+    let (stream, other) = (stream(), stream());
+    let at = device_words(1);
+    let (mut outer, mut inner, mut node, mut event) =
+        (null_mut(), null_mut(), null_mut(), null_mut());
+    ok!(cuGraphCreate(&mut outer, 0));
+    ok!(cuGraphCreate(&mut inner, 0));
+    ok!(cuEventCreate(&mut event, 2));
+    let fill = |value| CUDA_MEMSET_NODE_PARAMS {
+        dst: at,
+        pitch: 0,
+        value,
+        elementSize: 4,
+        width: 2,
+        height: 1,
+    };
+    ok!(cuGraphAddMemsetNode(
+        &mut node,
+        inner,
+        null_mut(),
+        0,
+        &fill(1),
+        context
+    ));
+    ok!(cuGraphAddEventRecordNode(&mut node, inner, &node, 1, event));
+    let mut child = null_mut();
+    ok!(cuGraphAddChildGraphNode(
+        &mut child,
+        outer,
+        null_mut(),
+        0,
+        inner
+    ));
+    ok!(cuGraphAddEventWaitNode(&mut node, outer, &child, 1, event));
+    ok!(cuGraphDestroy(inner));
+    let mut executable = null_mut();
+    ok!(cuGraphInstantiateWithFlags(&mut executable, outer, 0));
+    for _ in 0..2 {
+        ok!(put(at, &[0]));
+        ok!(cuStreamSynchronize(null_mut()));
+        ok!(cuGraphLaunch(executable, stream));
+        ok!(cuStreamSynchronize(stream));
+        ok!(cuEventQuery(event));
+        ok!(cuStreamWaitEvent(other, event, 0));
+        ok!(cuStreamSynchronize(other));
+        assert_eq!(words(at, 1), [(1 << 32) + 1]);
+    }
+    ok!(cuGraphExecDestroy(executable));
+    ok!(cuGraphDestroy(outer));
+}
+
+#[test]
+fn planes_are_copied_by_their_own_pitches_and_heights() {
+    let _alone = start();
+    let at = device_words(12);
+    let to = device_words(3);
+    ok!(put(at, &(100..112).collect::<Vec<u64>>()));
+    ok!(cuStreamSynchronize(null_mut()));
+    let mut copy = second_rows(at, to);
+    ok!(cuMemcpy3D_v2(&copy));
+    ok!(cuStreamSynchronize(null_mut()));
+    assert_eq!(words(to, 3), [103, 107, 111]);
+    copy.dstZ = 1;
+    copy.Depth = 2;
+    let stream = stream();
+    ok!(cuMemcpy3DAsync_v2(&copy, stream));
+    ok!(cuStreamSynchronize(stream));
+    assert_eq!(words(to, 3), [103, 103, 107]);
+    (copy.Height, copy.srcY) = (2, 0);
+    refused!(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D_v2(&copy));
+}

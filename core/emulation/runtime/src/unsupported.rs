@@ -84,31 +84,16 @@ unsupported! {
     cudaGetTextureObjectResourceDesc
     cudaGetTextureObjectResourceViewDesc
     cudaGetTextureObjectTextureDesc
-    cudaGraphAddChildGraphNode
-    cudaGraphAddDependencies
     cudaGraphAddDependencies_v2
-    cudaGraphAddEmptyNode
-    cudaGraphAddEventRecordNode
-    cudaGraphAddEventWaitNode
     cudaGraphAddExternalSemaphoresSignalNode
     cudaGraphAddExternalSemaphoresWaitNode
-    cudaGraphAddHostNode
-    cudaGraphAddKernelNode
     cudaGraphAddMemAllocNode
     cudaGraphAddMemFreeNode
-    cudaGraphAddMemcpyNode
-    cudaGraphAddMemcpyNode1D
-    cudaGraphAddMemcpyNodeFromSymbol
-    cudaGraphAddMemcpyNodeToSymbol
-    cudaGraphAddMemsetNode
     cudaGraphAddNode
     cudaGraphAddNode_v2
     cudaGraphChildGraphNodeGetGraph
-    cudaGraphClone
     cudaGraphConditionalHandleCreate
-    cudaGraphCreate
     cudaGraphDebugDotPrint
-    cudaGraphDestroyNode
     cudaGraphEventRecordNodeGetEvent
     cudaGraphEventRecordNodeSetEvent
     cudaGraphEventWaitNodeGetEvent
@@ -119,13 +104,8 @@ unsupported! {
     cudaGraphExecExternalSemaphoresSignalNodeSetParams
     cudaGraphExecExternalSemaphoresWaitNodeSetParams
     cudaGraphExecGetFlags
-    cudaGraphExecHostNodeSetParams
-    cudaGraphExecKernelNodeSetParams
-    cudaGraphExecMemcpyNodeSetParams
-    cudaGraphExecMemcpyNodeSetParams1D
     cudaGraphExecMemcpyNodeSetParamsFromSymbol
     cudaGraphExecMemcpyNodeSetParamsToSymbol
-    cudaGraphExecMemsetNodeSetParams
     cudaGraphExecNodeSetParams
     cudaGraphExecUpdate
     cudaGraphExternalSemaphoresSignalNodeGetParams
@@ -142,7 +122,6 @@ unsupported! {
     cudaGraphKernelNodeGetAttribute
     cudaGraphKernelNodeGetParams
     cudaGraphKernelNodeSetAttribute
-    cudaGraphKernelNodeSetParams
     cudaGraphMemAllocNodeGetParams
     cudaGraphMemFreeNodeGetParams
     cudaGraphMemcpyNodeGetParams
@@ -152,7 +131,6 @@ unsupported! {
     cudaGraphMemcpyNodeSetParamsToSymbol
     cudaGraphMemsetNodeGetParams
     cudaGraphMemsetNodeSetParams
-    cudaGraphNodeFindInClone
     cudaGraphNodeGetDependencies
     cudaGraphNodeGetDependencies_v2
     cudaGraphNodeGetDependentNodes
@@ -187,7 +165,6 @@ unsupported! {
     cudaLibraryLoadData
     cudaLibraryLoadFromFile
     cudaLibraryUnload
-    cudaMalloc3D
     cudaMalloc3DArray
     cudaMallocArray
     cudaMallocMipmappedArray
@@ -208,8 +185,6 @@ unsupported! {
     cudaMemcpy2DFromArrayAsync
     cudaMemcpy2DToArray
     cudaMemcpy2DToArrayAsync
-    cudaMemcpy3D
-    cudaMemcpy3DAsync
     cudaMemcpy3DBatchAsync
     cudaMemcpy3DPeer
     cudaMemcpy3DPeerAsync
@@ -219,8 +194,6 @@ unsupported! {
     cudaMemcpyFromArrayAsync
     cudaMemcpyToArray
     cudaMemcpyToArrayAsync
-    cudaMemset3D
-    cudaMemset3DAsync
     cudaMipmappedArrayGetMemoryRequirements
     cudaMipmappedArrayGetSparseProperties
     cudaOccupancyAvailableDynamicSMemPerBlock

@@ -1,32 +1,34 @@
-// Reductions over a tile.
+// Reductions over a tile, or over lanes in any places.
 #pragma once
-#include "../cooperative_groups.h"
+#include "operations.h"
 
 namespace cooperative_groups {
 
-template <class T> struct plus {
-    __device__ T operator()(T a, T b) const { return a + b; }
-};
-template <class T> struct less {
-    __device__ T operator()(T a, T b) const { return b < a ? b : a; }
-};
-template <class T> struct greater {
-    __device__ T operator()(T a, T b) const { return a < b ? b : a; }
-};
-template <class T> struct bit_and {
-    __device__ T operator()(T a, T b) const { return a & b; }
-};
-template <class T> struct bit_or {
-    __device__ T operator()(T a, T b) const { return a | b; }
-};
-template <class T> struct bit_xor {
-    __device__ T operator()(T a, T b) const { return a ^ b; }
-};
-
 template <unsigned Size, class Parent, class T, class Operation>
-__device__ inline T reduce(const thread_block_tile<Size, Parent>& tile, T value, Operation operation) {
-    for (unsigned bits = Size / 2; bits > 0; bits /= 2) value = operation(value, tile.shfl_xor(value, bits));
-    return value;
+__device__ inline auto reduce(const thread_block_tile<Size, Parent>& tile, T&& value, Operation&& operation)
+    -> details::result<T, Operation> {
+    details::result<T, Operation> all = value;
+    for (unsigned bits = Size / 2; bits > 0; bits /= 2) all = operation(all, tile.shfl_xor(all, bits));
+    return all;
+}
+template <class T, class Operation>
+__device__ inline auto reduce(const coalesced_group& group, T&& value, Operation&& operation)
+    -> details::result<T, Operation> {
+    details::result<T, Operation> all = value;
+    const unsigned rank = group.thread_rank(), size = group.size();
+    for (unsigned step = 1; step < size; step *= 2) {
+        const auto other = group.shfl_down(all, step);
+        if (rank + step < size) all = operation(all, other);
+    }
+    return group.shfl(all, 0);
+}
+
+// They take a cuda::atomic.
+template <class... All> __device__ void reduce_update_async(All&&...) {
+    static_assert(sizeof...(All) == 0, "the emulation has no cuda::atomic and no reduce_update_async: use reduce and atomicAdd");
+}
+template <class... All> __device__ void reduce_store_async(All&&...) {
+    static_assert(sizeof...(All) == 0, "the emulation has no cuda::atomic and no reduce_store_async: use reduce and a store");
 }
 
 }

@@ -52,6 +52,21 @@ OXSHMEM_EXCHANGE(atomicExch_block)
 OXSHMEM_EXCHANGE(atomicExch_system)
 #undef OXSHMEM_EXCHANGE
 
+// Each component for itself, as on a GPU.
+#define OXSHMEM_COMPONENTS(name)                                                                   \
+    static __device__ __forceinline__ float2 name(float2* at, float2 value) {                      \
+        const float x = name(&at->x, value.x);                                                     \
+        return make_float2(x, name(&at->y, value.y));                                              \
+    }                                                                                              \
+    static __device__ __forceinline__ float4 name(float4* at, float4 value) {                      \
+        const float x = name(&at->x, value.x), y = name(&at->y, value.y), z = name(&at->z, value.z); \
+        return make_float4(x, y, z, name(&at->w, value.w));                                        \
+    }
+OXSHMEM_COMPONENTS(atomicAdd)
+OXSHMEM_COMPONENTS(atomicAdd_block)
+OXSHMEM_COMPONENTS(atomicAdd_system)
+#undef OXSHMEM_COMPONENTS
+
 #define OXSHMEM_WRAP_IN(scope, name, next)                                                         \
     static __device__ __forceinline__ unsigned name(unsigned* at, unsigned limit) {                \
         OXSHMEM_SCOPE(scope);                                                                      \

@@ -68,3 +68,4 @@ static __device__ __forceinline__ long clock() { return __builtin_readcyclecount
 static __device__ __forceinline__ void __trap() { softcuda_trap(719); }
 static __device__ __forceinline__ void __brkpt() { softcuda_trap(719); }
 static __device__ __forceinline__ void __prof_trigger(int) {}
+#define __assume(condition) __builtin_assume(condition)

@@ -55,11 +55,21 @@ OXSHMEM_FUNCTION int __rhadd(int x, int y) { return (int)(((long long)x + y + 1)
 OXSHMEM_FUNCTION unsigned __uhadd(unsigned x, unsigned y) {
     return (unsigned)(((unsigned long long)x + y) >> 1);
 }
+OXSHMEM_FUNCTION unsigned __urhadd(unsigned x, unsigned y) {
+    return (unsigned)(((unsigned long long)x + y + 1) >> 1);
+}
 OXSHMEM_FUNCTION unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)(((((unsigned long long)high << 32) | low) << (shift & 31)) >> 32);
 }
 OXSHMEM_FUNCTION unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)((((unsigned long long)high << 32) | low) >> (shift & 31));
+}
+// Those whose shift is at most 32.
+OXSHMEM_FUNCTION unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+    return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+OXSHMEM_FUNCTION unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+    return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 OXSHMEM_FUNCTION int __dp4a(int x, int y, int sum) {
     for (int at = 0; at < 4; ++at) {
@@ -71,6 +81,17 @@ OXSHMEM_FUNCTION unsigned __dp4a(unsigned x, unsigned y, unsigned sum) {
     for (int at = 0; at < 4; ++at) sum += ((x >> (8 * at)) & 0xff) * ((y >> (8 * at)) & 0xff);
     return sum;
 }
+// Two numbers of 16 bits with two of 8, of which `y` has four.
+#define OXSHMEM_DOT(name, first)                                                                   \
+    OXSHMEM_FUNCTION int name(int x, int y, int sum) {                                             \
+        return sum + (short)x * (signed char)(y >> first) + (x >> 16) * (signed char)(y >> (first + 8)); \
+    }                                                                                              \
+    OXSHMEM_FUNCTION unsigned name(unsigned x, unsigned y, unsigned sum) {                         \
+        return sum + (x & 0xffff) * (y >> first & 0xff) + (x >> 16) * (y >> (first + 8) & 0xff);   \
+    }
+OXSHMEM_DOT(__dp2a_lo, 0)
+OXSHMEM_DOT(__dp2a_hi, 16)
+#undef OXSHMEM_DOT
 
 #define OXSHMEM_CAST(name, To, From)                                                               \
     OXSHMEM_FUNCTION To name(From x) { return __builtin_bit_cast(To, x); }

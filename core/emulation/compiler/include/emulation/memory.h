@@ -38,8 +38,22 @@ template <class T> static __device__ __forceinline__ void __stwt(T* at, T value)
     oxshmem_store_through(at, value);
 }
 
-// Address spaces are one on a CPU. Shared memory is not told from other memory.
-static __device__ __forceinline__ unsigned __isGlobal(const void* at) { return at != nullptr; }
+// The space that an address is in: 0 for global memory, 1 for the block's shared memory, 2 for the thread's own.
+extern "C" __device__ unsigned softcuda_space(const void* at);
+static __device__ __forceinline__ unsigned __isGlobal(const void* at) { return at != nullptr && softcuda_space(at) == 0; }
+static __device__ __forceinline__ unsigned __isShared(const void* at) { return at != nullptr && softcuda_space(at) == 1; }
+static __device__ __forceinline__ unsigned __isLocal(const void* at) { return at != nullptr && softcuda_space(at) == 2; }
+__device__ unsigned __isConstant(const void* at)
+    __attribute__((unavailable("the emulation does not tell constant memory from global memory (docs/cuda-emulation.md, limits)")));
+// An address is the same in each space.
+#define OXSHMEM_SPACE(space)                                                                       \
+    static __device__ __forceinline__ size_t __cvta_generic_to_##space(const void* at) { return (size_t)at; } \
+    static __device__ __forceinline__ void* __cvta_##space##_to_generic(size_t at) { return (void*)at; }
+OXSHMEM_SPACE(global)
+OXSHMEM_SPACE(shared)
+OXSHMEM_SPACE(constant)
+OXSHMEM_SPACE(local)
+#undef OXSHMEM_SPACE
 
 __device__ __attribute__((weak)) void* operator new(size_t bytes) { return malloc(bytes); }
 __device__ __attribute__((weak)) void* operator new[](size_t bytes) { return malloc(bytes); }

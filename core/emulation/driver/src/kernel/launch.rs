@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::running;
 use crate::race::{self, GridCheck};
-use crate::stream::stream;
+use crate::stream::{Work, stream};
 
 /// Marks in the `extra` list of `cuLaunchKernel`.
 const BUFFER: usize = 1;
@@ -162,17 +162,16 @@ struct Arrays {
     extra: In<usize>,
 }
 
-fn launch(
+/// A launch in the current context, with its parameters copied.
+fn prepare(
     handle: u64,
     shape: Shape,
     shared: u32,
-    on: u64,
-    arrays: Arrays,
+    arrays: &Arrays,
     cooperative: bool,
-) -> Outcome {
+) -> Outcome<Launch> {
     let context = current()?;
     let function = function(handle)?;
-    let stream = stream(on)?;
     shape.check()?;
     // The host build of kernels has no shared memory.
     if shared > 0 && function.image.is_none() {
@@ -181,7 +180,7 @@ fn launch(
     if i64::from(shared) > i64::from(function.max_dynamic_shared()) {
         return Err(Code::INVALID_VALUE);
     }
-    if function.context != context.handle || stream.context.handle != context.handle {
+    if function.context != context.handle {
         return Err(Code::INVALID_HANDLE);
     }
     if cooperative && shape.blocks() > resident_blocks(shape.block_threads()) {
@@ -193,15 +192,63 @@ fn launch(
         (true, false) => Arguments::from_extra(&function.parameters, arrays.extra)?,
         _ => Arguments::from_pointers(&function.parameters, arrays.pointers)?,
     };
-    let launch = Launch {
+    Ok(Launch {
         function,
         shape,
         shared,
         arguments,
         is_cooperative: cooperative,
-    };
+    })
+}
+
+fn launch(
+    handle: u64,
+    shape: Shape,
+    shared: u32,
+    on: u64,
+    arrays: Arrays,
+    cooperative: bool,
+) -> Outcome {
+    let launch = prepare(handle, shape, shared, &arrays, cooperative)?;
+    let stream = stream(on)?;
+    if stream.context.handle != launch.function.context {
+        return Err(Code::INVALID_HANDLE);
+    }
     stream.give(Arc::new(move |context| launch.run(context)))?;
     Ok(())
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS`: a launch in a graph. The form of CUDA 12 has a kernel of a library and a context behind it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct KernelNode {
+    function: u64,
+    grid: [u32; 3],
+    threads: [u32; 3],
+    shared: u32,
+    pointers: In<In<u8>>,
+    extra: In<usize>,
+}
+
+const _: () = assert!(size_of::<KernelNode>() == 56);
+
+impl KernelNode {
+    /// The launch as work of a graph.
+    pub(crate) fn work(&self) -> Outcome<Work> {
+        let (grid, threads) = (self.grid, self.threads);
+        let arrays = Arrays {
+            pointers: self.pointers,
+            extra: self.extra,
+        };
+        let launch = prepare(
+            self.function,
+            Shape { grid, threads },
+            self.shared,
+            &arrays,
+            false,
+        )?;
+        Ok(Arc::new(move |context| launch.run(context)))
+    }
 }
 
 /// `CUlaunchConfig`.

@@ -3,7 +3,7 @@
 mod culibrary;
 mod fiber;
 mod image;
-mod launch;
+pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod module;
 mod ptx;

@@ -310,6 +310,15 @@ impl Block {
         shared.statics[index].as_ref().map(|region| region.0)
     }
 
+    /// Whether an address is in the block's shared memory.
+    pub(super) fn shares(&self, at: usize) -> bool {
+        let shared = self.shared.borrow();
+        let regions = shared.statics.iter().chain([&shared.dynamic]).flatten();
+        regions
+            .map(|Region(bytes, layout)| *bytes as usize..*bytes as usize + layout.size())
+            .any(|region| region.contains(&at))
+    }
+
     /// A line on the waits of a block that cannot go on.
     pub(super) fn waits(&self) -> String {
         let mut words = Vec::new();

@@ -11,7 +11,7 @@ use crate::kernel::shape::Position;
 use crate::race::{self, GridCheck, Thread};
 
 /// The version of the table; the compiler's `support.c` has the same.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Shared memory of a block, static and dynamic.
 const MOST_SHARED: usize = 227 << 10;
 
@@ -92,6 +92,7 @@ pub(crate) struct Calls {
     operand: unsafe extern "C" fn(usize, usize, u32, usize),
     moves_operands: unsafe extern "C" fn(u32),
     completes: unsafe extern "C" fn(u32),
+    space: unsafe extern "C" fn(usize) -> u32,
 }
 
 /// The one table.
@@ -115,6 +116,7 @@ pub(crate) static CALLS: Calls = Calls {
     operand,
     moves_operands,
     completes,
+    space,
 };
 
 /// The position of code that runs in no kernel.
@@ -159,6 +161,19 @@ unsafe extern "C" fn shared(index: *const AtomicUsize, size: usize, alignment: u
 
 unsafe extern "C" fn dynamic_size() -> u32 {
     current().map_or(0, |fiber| fiber.grid().shared)
+}
+
+/// The space of an address: 1 for the block's shared memory, 2 for the thread's stack, 0 for the rest.
+unsafe extern "C" fn space(at: usize) -> u32 {
+    let Some(fiber) = current() else { return 0 };
+    // SAFETY: the block lives as long as its fibers.
+    let block = unsafe { &*fiber.block.get() };
+    let (start, end) = fiber.stack.get();
+    match () {
+        () if block.shares(at) => 1,
+        () if (start..end).contains(&at) => 2,
+        () => 0,
+    }
 }
 
 /// The block's barrier. Returns how many threads gave a number other than zero.
