@@ -23,7 +23,7 @@ class Oxshmem(Package):
     variant("ofi", default=True, description="other hosts by libfabric")
 
     depends_on("c", type="build")
-    depends_on("rust@1.95:", type="build")
+    depends_on("rust@1.88:", type="build")
     depends_on("gmake", type="build")
     depends_on("binutils", type="build")
     # They are opened when a program runs.
