@@ -1,7 +1,7 @@
 """oxshmem for Spack: from a checkout, as no archive of sources has an address yet.
 
     spack repo add ci/packages/spack
-    spack dev-build oxshmem@0.1.0        # in the checkout's folder
+    spack dev-build oxshmem@0.2.0        # in the checkout's folder
 """
 
 from spack.package import *
@@ -16,7 +16,7 @@ class Oxshmem(Package):
     """OpenSHMEM in C and C++, calls inside CUDA kernels, and NVSHMEM's names: symmetric shared memory for CPU and GPU clusters."""
 
     license("MIT OR Apache-2.0")
-    version("0.1.0")
+    version("0.2.0")
 
     variant("hwloc", default=True, description="topology by hwloc")
     variant("verbs", default=True, description="other hosts by RDMA")
