@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 const PACKAGES: &[&str] = &[
     ".",
     "../engine",
+    "../device",
     "../collectives",
     "../bootstrap",
     "../../heap",
+    "../../topo",
     "../../transport",
 ];
 
@@ -33,14 +35,17 @@ fn main() {
     println!("cargo::rustc-env=BUILD_DIGEST={digest:016x}");
 }
 
-/// The Rust sources under a folder, without those of tests and programs beside the library.
+/// The sources under a folder, in Rust and in PTX, without those of tests and programs beside the library.
 fn sources(at: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
         let path = entry.path();
         let skipped = ["tests", "benches", "examples", "target"];
         if path.is_dir() && !skipped.iter().any(|name| path.ends_with(name)) {
             sources(&path, files);
-        } else if path.extension().is_some_and(|kind| kind == "rs") {
+        } else if path
+            .extension()
+            .is_some_and(|kind| kind == "rs" || kind == "ptx")
+        {
             files.push(path);
         }
     }

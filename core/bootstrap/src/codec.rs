@@ -8,6 +8,12 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::limits::MAX_WORDS;
 
+/// The longest beginning of a text that has at most `most` bytes and ends between two characters.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let ends = (0..=most.min(text.len())).rev();
+    ends.filter_map(|end| text.get(..end)).next().unwrap_or("")
+}
+
 /// Appends little-endian fields to a frame.
 pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u8>);
 
@@ -51,8 +57,7 @@ impl Writer<'_> {
 
     /// Text at the end of a frame, cut at [`MAX_WORDS`].
     pub(crate) fn words(&mut self, text: &str) -> &mut Self {
-        let end = text.floor_char_boundary(MAX_WORDS);
-        self.raw(&text.as_bytes()[..end])
+        self.raw(cut(text, MAX_WORDS).as_bytes())
     }
 
     /// Items behind their number (u32).

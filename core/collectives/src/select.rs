@@ -164,15 +164,15 @@ fn eager_limit(kind: CollectiveKind, team: &TeamState, on_gpu: bool) -> usize {
         CollectiveKind::Broadcast | CollectiveKind::Alltoall | CollectiveKind::Alltoalls => {
             half.min(read)
         }
-        // The data of the members of a host, and then of hosts.
-        CollectiveKind::Reduce if let Some(hosts) = &team.hosts => {
-            half.min((read / hosts.widest()).max(64))
+        // The data of the members of a host, and then of hosts; of all members, if all are on one host.
+        CollectiveKind::Reduce => {
+            let parts = team.hosts.as_ref().map_or(members, |hosts| hosts.widest());
+            half.min((read / parts).max(64))
         }
         // A cache line at least of each.
-        CollectiveKind::Collect
-        | CollectiveKind::Fcollect
-        | CollectiveKind::Reduce
-        | CollectiveKind::Scan => half.min((read / members).max(64)),
+        CollectiveKind::Collect | CollectiveKind::Fcollect | CollectiveKind::Scan => {
+            half.min((read / members).max(64))
+        }
     }
 }
 

@@ -477,7 +477,11 @@ mod tests {
                     .iter()
                     .all(|(at, len)| *at >= 4096 && at + len <= end)
             );
-            assert!(positions.array_windows().all(|[a, b]| a.0 + a.1 <= b.0));
+            assert!(
+                positions
+                    .windows(2)
+                    .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
+            );
         }
     }
 

@@ -171,7 +171,7 @@ impl Group {
         }
         let order = Self::list(listed.iter().map(|rank| self.pe(*rank) as u32).collect());
         if let Order::Listed { ranks, .. } = &order
-            && let Some([(pe, _), _]) = ranks.array_windows().find(|[a, b]| a.0 == b.0)
+            && let Some([(pe, _), _]) = ranks.windows(2).find(|pair| pair[0].0 == pair[1].0)
         {
             let twice = self.rank_of(*pe as usize).unwrap_or_default();
             return Err(format!("PE {twice} is named twice; name each once"));

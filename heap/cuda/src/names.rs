@@ -70,7 +70,7 @@ impl Names {
             }
         }
         if flags & REFUSED != 0 {
-            names.refused = Some(str::from_utf8(rest).ok()?.to_owned());
+            names.refused = Some(std::str::from_utf8(rest).ok()?.to_owned());
             return Some(names);
         }
         rest.is_empty().then_some(names)

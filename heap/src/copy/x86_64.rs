@@ -301,7 +301,12 @@ pub fn strategies() -> Vec<(&'static str, Routine)> {
 
 /// Whether AMD made this CPU.
 pub fn is_amd() -> bool {
-    let maker = __cpuid(0);
+    #[allow(
+        unused_unsafe,
+        reason = "newer versions of Rust have it as a safe function"
+    )]
+    // SAFETY: every CPU of x86-64 has the instruction and its leaf 0.
+    let maker = unsafe { __cpuid(0) };
     [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes) == [*b"Auth", *b"enti", *b"cAMD"]
 }
 

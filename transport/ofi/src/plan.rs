@@ -94,12 +94,12 @@ pub(crate) fn plan(facts: &Facts, puts: Puts, atomics: Atomics) -> Result<Plan, 
             facts.longest
         ));
     }
+    if let (Puts::Rma, Some(why)) = (&puts, facts.splits_words()) {
+        return Err(format!(
+            "OXSHMEM_OFI_PUTS=rma: {why}, so a PE that waits for a word may see a part of it; leave it at auto"
+        ));
+    }
     let (puts, why) = match puts {
-        Puts::Rma if let Some(why) = facts.splits_words() => {
-            return Err(format!(
-                "OXSHMEM_OFI_PUTS=rma: {why}, so a PE that waits for a word may see a part of it; leave it at auto"
-            ));
-        }
         Puts::Rma | Puts::SplitRma if !facts.delivers => {
             return Err(
                 "it does not say when a write is delivered (FI_DELIVERY_COMPLETE), which OXSHMEM_OFI_PUTS=rma needs".into(),

@@ -77,23 +77,23 @@ impl Receiver<'_> {
             peer.served = served;
             self.acknowledges = Some(head.pe);
         }
-        match head.body {
-            Body::Ended => News::Ended(head.pe),
-            Body::Refused { region } => News::PutRefused {
+        match (head.body, peer.refused) {
+            (Body::Ended, _) => News::Ended(head.pe),
+            (Body::Refused { region }, _) => News::PutRefused {
                 pe: head.pe,
                 region,
             },
-            Body::Acknowledge => News::Nothing,
-            Body::Answer { number } => News::Answered {
+            (Body::Acknowledge, _) => News::Nothing,
+            (Body::Answer { number }, _) => News::Answered {
                 pe: head.pe,
                 number,
                 served,
             },
-            _ if let Some(region) = peer.refused => News::Misplaced {
+            (_, Some(region)) => News::Misplaced {
                 pe: head.pe,
                 region,
             },
-            Body::Question { number } => News::Asked {
+            (Body::Question { number }, None) => News::Asked {
                 pe: head.pe,
                 number,
             },

@@ -92,9 +92,14 @@ impl CpuModel {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn here() -> CpuModel {
         use std::arch::x86_64::__cpuid;
-        let maker = __cpuid(0);
+        #[allow(
+            unused_unsafe,
+            reason = "newer versions of Rust have it as a safe function"
+        )]
+        // SAFETY: every CPU of x86-64 has the instruction and its leaves 0 and 1.
+        let (maker, model) = unsafe { (__cpuid(0), __cpuid(1)) };
         let maker = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
-        CpuModel::of_cpuid(&maker.concat(), __cpuid(1).eax)
+        CpuModel::of_cpuid(&maker.concat(), model.eax)
     }
 
     /// The model of this machine's CPUs, by the register that Linux shows as a file.

@@ -1,6 +1,6 @@
 //! The bytes of a PE's waits, which it sends to the rendezvous.
 
-use crate::codec::{Reader, Writer, malformed};
+use crate::codec::{Reader, Writer, cut, malformed};
 use crate::error::{Error, Result};
 use crate::waits::{Awaited, Waiting};
 
@@ -25,9 +25,7 @@ pub(super) fn encode(to: &mut Writer<'_>, waits: &[Waiting]) {
 }
 
 fn text(to: &mut Writer<'_>, text: &str, most: usize) {
-    let end = text.floor_char_boundary(most);
-    let text = text.get(..end).unwrap_or_default();
-    to.bytes(text.as_bytes());
+    to.bytes(cut(text, most).as_bytes());
 }
 
 pub(super) fn decode(from: &mut Reader<'_>) -> Result<Vec<Waiting>> {

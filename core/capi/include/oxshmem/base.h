@@ -20,7 +20,7 @@
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
 #define SHMEM_MAX_NAME_LEN 64
-#define SHMEM_VENDOR_STRING "oxshmem 0.1.0"
+#define SHMEM_VENDOR_STRING "oxshmem 0.2.0"
 /* The version as programs for Open MPI ask for it. */
 #define OSHMEM_SPEC_VERSION (SHMEM_MAJOR_VERSION * 10000 + SHMEM_MINOR_VERSION * 100)
 

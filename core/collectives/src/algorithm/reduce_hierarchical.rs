@@ -92,7 +92,7 @@ impl<'t> Shares<'t> {
         let mut bounds: Vec<usize> = starts.chain([wanted.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
-        let parts = bounds.array_windows().map(|[start, end]| *start..*end);
+        let parts = bounds.windows(2).map(|pair| pair[0]..pair[1]);
         parts.collect()
     }
 }

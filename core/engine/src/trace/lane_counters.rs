@@ -104,12 +104,18 @@ impl Drop for Operation<'_> {
         let Operation {
             name, bytes, pe, ..
         } = *self;
-        let args = format_args!("\"PE\":{pe},\"bytes\":{bytes}");
         let times = Interval {
             since: self.since,
             until,
         };
-        trace.span(*track, "operation", &name, times, args);
+        let (kind, track) = ("operation", *track);
+        trace.span(
+            track,
+            kind,
+            &name,
+            times,
+            format_args!("\"PE\":{pe},\"bytes\":{bytes}"),
+        );
         self.counters.write_counts(until);
     }
 }

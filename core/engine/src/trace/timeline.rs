@@ -278,8 +278,13 @@ impl Trace {
             since: service.since,
             until: service.until,
         };
-        let args = format_args!("\"atomics\":{}", service.atomics);
-        self.span(service.track, "service", &"serves atomics", times, args);
+        self.span(
+            service.track,
+            "service",
+            &"serves atomics",
+            times,
+            format_args!("\"atomics\":{}", service.atomics),
+        );
     }
 
     /// Writes a span down.
@@ -295,8 +300,14 @@ impl Trace {
             self.at(times.since),
             times.until.saturating_sub(times.since),
         );
-        let times = format_args!("\"dur\":{},\"cat\":{}", json::Micros(took), Quoted(kind));
-        self.event("X", track, name, at, times, args);
+        self.event(
+            "X",
+            track,
+            name,
+            at,
+            format_args!("\"dur\":{},\"cat\":{}", json::Micros(took), Quoted(kind)),
+            args,
+        );
     }
 
     /// Writes down counts.
@@ -320,10 +331,18 @@ impl Trace {
     /// Names a track.
     pub(crate) fn name(&self, track: Track, name: &str) {
         let (pe, number) = (self.pe, track.number(self.pe));
-        let name = format_args!("\"name\":{}", Quoted(name));
-        let name = json::about(pe, number, "thread_name", name);
-        let place = format_args!("\"sort_index\":{}", track.0);
-        let place = json::about(pe, number, "thread_sort_index", place);
+        let name = json::about(
+            pe,
+            number,
+            "thread_name",
+            format_args!("\"name\":{}", Quoted(name)),
+        );
+        let place = json::about(
+            pe,
+            number,
+            "thread_sort_index",
+            format_args!("\"sort_index\":{}", track.0),
+        );
         let mut log = self.log();
         log.line(format_args!("{name}"));
         log.line(format_args!("{place}"));

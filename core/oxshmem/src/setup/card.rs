@@ -256,6 +256,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn two_builds_differ_by_name() {
+        let build = |version: &str| BusinessCard {
+            version: version.into(),
+            check: version.contains("cafe"),
+            ..card()
+        };
+        let (one, other) = (build("0.2.0 (build beef)"), build("0.2.0 (build cafe)"));
+        assert_eq!(one.difference(&build("0.2.0 (build beef)")), None);
+        // Before any setting, as two builds may have other ones.
+        let told = one.difference(&other).unwrap();
+        assert_eq!(
+            told,
+            r#"the version of oxshmem: "0.2.0 (build beef)" and "0.2.0 (build cafe)""#
+        );
+    }
+
+    #[test]
     fn a_gpu_heap_by_default_is_there_for_all_pes_or_for_none() {
         type Gpu = (Result<u64, &'static str>, bool);
         let of = |(gpu, gpu_by_default): Gpu| BusinessCard {

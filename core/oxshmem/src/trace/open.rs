@@ -95,12 +95,11 @@ fn create(path: &Path, pes: impl Iterator<Item = usize>) -> io::Result<()> {
     let host = oxshmem_topo::hostname();
     let names: Vec<String> = pes
         .map(|pe| {
-            let name = Quoted(format_args!("PE {pe} on {host}"));
             about(
                 pe,
                 pe as u64,
                 "process_name",
-                format_args!("\"name\":{name}"),
+                format_args!("\"name\":{}", Quoted(format_args!("PE {pe} on {host}"))),
             )
         })
         .collect();

@@ -97,7 +97,8 @@ impl Writer {
 
     /// Cuts a text that is too long.
     pub(super) fn text(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+        let ends = (0..=MAX_TEXT.min(text.len())).rev();
+        let text = ends.filter_map(|end| text.get(..end)).next().unwrap_or("");
         self.put(&(text.len() as u16).to_le_bytes());
         self.put(text.as_bytes());
     }
@@ -190,7 +191,7 @@ impl<'a> Reader<'a> {
         let len = usize::from(self.u16()?);
         let (text, rest) = self.0.split_at_checked(len).ok_or("it is cut short")?;
         self.0 = rest;
-        let text = str::from_utf8(text).map_err(|_| "its words are not UTF-8")?;
+        let text = std::str::from_utf8(text).map_err(|_| "its words are not UTF-8")?;
         Ok(text.to_owned())
     }
 

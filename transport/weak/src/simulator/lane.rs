@@ -325,8 +325,11 @@ impl Lane for SimulatedLane {
             }
             self.queue.retain(|queued| !peers.lost.contains(&queued.pe));
             drop(peers);
-            let ready = |queued: &mut Queued| machine.ready(me, queued.doorbell);
-            let Some(queued) = self.queue.pop_front_if(ready) else {
+            let ready = |queued: &Queued| machine.ready(me, queued.doorbell);
+            if !self.queue.front().is_some_and(ready) {
+                break;
+            }
+            let Some(queued) = self.queue.pop_front() else {
                 break;
             };
             // SAFETY: the poster promised the local buffer's validity until completion, which is not
