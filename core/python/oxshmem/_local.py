@@ -104,9 +104,9 @@ def _by_dlpack(value: Any, call: str, writable: bool, stream: int | None) -> Loc
     return Local(tensor.address, size, _dtype_of(*tensor.data_type, call), on_gpu, (value, tensor))
 
 
-def of_numpy(array: np.ndarray[Any, Any]) -> Local:
-    """A contiguous array of numpy's."""
-    return Local(array.__array_interface__["data"][0], array.size, array.dtype, False, array)
+def of_numpy(array: np.ndarray[Any, Any], given: Any = None) -> Local:
+    """A contiguous array of numpy's, and the object that it was made of."""
+    return Local(array.__array_interface__["data"][0], array.size, array.dtype, False, (array, given))
 
 
 def _check_type(found: np.dtype[Any], dtype: np.dtype[Any], call: str) -> None:
@@ -127,7 +127,7 @@ def source(value: Any, dtype: np.dtype[Any], call: str, stream: int | None = Non
     """The source of a put. Lists and numbers become elements of the type; arrays must have it."""
     if isinstance(value, np.ndarray):
         _check_type(value.dtype, dtype, call)
-        return of_numpy(np.ascontiguousarray(value))
+        return of_numpy(np.ascontiguousarray(value), value)
     found = _foreign(value, call, False, stream, synchronize)
     if found is None:
         array = np.asarray(value)
@@ -138,7 +138,7 @@ def source(value: Any, dtype: np.dtype[Any], call: str, stream: int | None = Non
             _check_type(array.dtype, dtype, call)
         else:
             array = np.asarray(value, dtype=dtype)
-        return of_numpy(np.ascontiguousarray(array))
+        return of_numpy(np.ascontiguousarray(array), value)
     _check_type(found.dtype, dtype, call)
     return found
 
