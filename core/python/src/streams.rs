@@ -223,15 +223,28 @@ pub(crate) fn wait_on_stream(
     const CALL: &str = "wait_until_on_stream";
     let (count, width, is_signed) = words;
     job.run(py, |live| {
+        let part = block.part(CALL, offset, count.saturating_mul(width))?;
+        let cmp = comparison(CALL, cmp)?;
+        if count == 1 && matches!(width, 4 | 8) {
+            // One word needs no kernel of the device library.
+            return on_stream(live, CALL, stream, |world, stream| {
+                Ok(match (width, is_signed) {
+                    (4, true) => world.wait_until_on_stream(part.cast()?, cmp, value as i32, stream),
+                    (4, false) => world.wait_until_on_stream(part.cast()?, cmp, value as u32, stream),
+                    (_, true) => world.wait_until_on_stream(part.cast()?, cmp, value as i64, stream),
+                    (_, false) => world.wait_until_on_stream(part.cast()?, cmp, value, stream),
+                }?)
+            });
+        }
         let awaited = bindings::WordsToAwait {
-            words: block.part(CALL, offset, count.saturating_mul(width))?,
+            words: part,
             count: count as u64,
             width: width as u32,
             is_signed,
             status: DevicePtr::from_raw(0),
             values: DevicePtr::from_raw(0),
             value,
-            cmp: comparison(CALL, cmp)?,
+            cmp,
         };
         on_stream(live, CALL, stream, |world, stream| {
             // SAFETY: there are neither statuses nor values.
