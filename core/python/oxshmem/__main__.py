@@ -6,14 +6,9 @@ import os
 import sys
 
 
-def _command() -> str:
-    carried = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "oxshmem")
-    return os.environ.get("OXSHMEM_COMMAND") or carried
-
-
 def main() -> None:
     """Runs the command in the place of this process."""
-    command = _command()
+    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "oxshmem")
     # Programs that are called `python` are this interpreter, with its packages.
     folder = os.path.dirname(os.path.abspath(sys.executable))
     path = os.environ.get("PATH", os.defpath)
@@ -22,7 +17,7 @@ def main() -> None:
     try:
         os.execv(command, ["oxshmem", *sys.argv[1:]])
     except OSError as error:
-        sys.exit(f"oxshmem: {command}: {error.strerror}; this package has no command: name one in OXSHMEM_COMMAND, or install the wheel of ci/python-wheel")
+        sys.exit(f"oxshmem: {command}: {error.strerror}; this package carries no command; install a wheel that ci/python-wheel has made, or start programs by another one's `oxshmem run`")
 
 
 if __name__ == "__main__":

@@ -154,6 +154,10 @@ pub(crate) fn alloc(
         live.default_context().quiet()?;
         live.with_world(|world| {
             if on_gpu {
+                // The PEs agree on whether there is a GPU heap.
+                if world.gpu_context().is_none() {
+                    return Err(gpu::no_gpu(CALL, world));
+                }
                 let block = bindings::alloc_on_gpu(world, CALL, bytes, GPU_ALIGN)?;
                 let address = bindings::gpu_address_of(world, block, world.my_pe());
                 let address = address.unwrap_or_default();

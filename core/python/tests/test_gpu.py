@@ -1,6 +1,7 @@
 """Arrays on the GPU, and calls on streams."""
 
 import ctypes
+import os
 
 import numpy as np
 import pytest
@@ -18,14 +19,17 @@ def driver(world):
 
 
 @pytest.fixture(scope="module")
-def stream(driver):
+def stream(world, driver):
+    # Where this PE's GPU does not reach the others, calls on streams need the device library.
+    if "TEST_DEVICE_LIBRARY" in os.environ:
+        world.open_device_library(teams=4)
     return driver.stream()
 
 
 def test_without_a_heap_the_error_says_how(world):
     if world.gpu is not None:
         pytest.skip("there is a GPU heap")
-    with pytest.raises((errors.GpuError, errors.ArgumentError), match="GPU|CUDA"):
+    with pytest.raises(errors.GpuError, match="gpu_heap_size"):
         world.zeros(3, device="gpu")
     with pytest.raises(errors.GpuError, match="gpu_heap_size"):
         world.synchronize(0)
@@ -111,7 +115,7 @@ def test_put_and_get_in_any_combination(world, right, left, driver, elements, dt
         made.free()
 
 
-def test_tensors_of_dlpack_on_the_gpu(world, right, left, driver):
+def test_tensors_of_dlpack_on_the_gpu(world, right, left, driver, stream):
     class Tensor:
         """As torch's: DLPack alone."""
 
