@@ -16,21 +16,21 @@ _GPU_KIND = 2
 
 
 class Place(NamedTuple):
-    """The place of a symmetric array: `count` runs of `run` bytes, each `stride` bytes after the one before, in a block."""
+    """The place of a symmetric array: `runs` runs of `run` bytes, each `stride` bytes after the one before, in a block."""
 
     block: _oxshmem.Block
     offset: int
     run: int
-    count: int
+    runs: int
     stride: int
 
     @property
     def nbytes(self) -> int:
-        return self.run * self.count
+        return self.run * self.runs
 
     @property
     def is_whole(self) -> bool:
-        return self.count == 1
+        return self.runs == 1
 
 
 def _runs(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, call: str) -> tuple[int, int, int]:
@@ -190,7 +190,8 @@ class GpuArray:
 
     def get(self) -> np.ndarray[Any, Any]:
         """A copy in host memory."""
-        return self._world.get(self, self._world.my_pe)
+        copy: np.ndarray[Any, Any] = self._world.get(self, self._world.my_pe)
+        return copy
 
     def set(self, value: Any) -> None:
         """Copies elements into this PE's copy."""

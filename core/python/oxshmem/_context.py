@@ -178,7 +178,7 @@ class Context:
         if to.is_whole:
             _oxshmem.put(self._job, self._number, to.block, to.offset, source.address, to.nbytes, pe)
         else:
-            layout = (to.stride, to.run, to.run, to.count)
+            layout = (to.stride, to.run, to.run, to.runs)
             _oxshmem.put_blocks(self._job, self._number, to.block, to.offset, source.address, layout, pe)
 
     def get(self, src: Any, pe: int, out: Any = None) -> Any:
@@ -208,7 +208,7 @@ class Context:
         elif of.is_whole:
             _oxshmem.get(self._job, self._number, of.block, of.offset, destination.address, of.nbytes, pe)
         else:
-            layout = (of.run, of.stride, of.run, of.count)
+            layout = (of.run, of.stride, of.run, of.runs)
             _oxshmem.get_blocks(self._job, self._number, of.block, of.offset, destination.address, layout, pe)
         return out
 

@@ -41,13 +41,15 @@ def dlpack_type(dtype: np.dtype[Any]) -> tuple[int, int, int]:
     return (_CODES[dtype.kind], 8 * dtype.itemsize, 1)
 
 
-def _dtype_of(code: int, bits: int, lanes: int, call: str) -> np.dtype[Any]:
+def _dtype_of(data_type: tuple[int, int, int], call: str) -> np.dtype[Any]:
+    code, bits, lanes = data_type
     if code == _BFLOAT16 and bits == 16 and lanes == 1:
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
             raise DTypeError(f"{call}: a tensor of bfloat16, for which numpy needs the package ml_dtypes: pip install ml_dtypes", call=call) from None
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     if code not in _LETTERS or lanes != 1 or bits % 8:
         raise DTypeError(f"{call}: a tensor of DLPack's type {code} with {bits} bits and {lanes} lanes; give one of numpy's types", call=call)
     return np.dtype(f"{_LETTERS[code]}{bits // 8}")
@@ -101,7 +103,7 @@ def _by_dlpack(value: Any, call: str, writable: bool, stream: int | None) -> Loc
     if not _is_contiguous(tensor.shape, tensor.strides):
         raise _refuse_strides(call)
     size = int(np.prod(tensor.shape, dtype=np.int64))
-    return Local(tensor.address, size, _dtype_of(*tensor.data_type, call), on_gpu, (value, tensor))
+    return Local(tensor.address, size, _dtype_of(tensor.data_type, call), on_gpu, (value, tensor))
 
 
 def of_numpy(array: np.ndarray[Any, Any], given: Any = None) -> Local:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, Literal, overload
 
 import numpy as np
 
@@ -252,6 +252,12 @@ class World(Context, Collectives):
         array._block, array._world = block, self
         return array
 
+    @overload
+    def zeros(self, shape: Any, dtype: Any = np.float64, *, device: Literal["cpu"] = "cpu", hints: str = "") -> SymmetricArray: ...
+
+    @overload
+    def zeros(self, shape: Any, dtype: Any = np.float64, *, device: Literal["gpu"], hints: str = "") -> GpuArray: ...
+
     def zeros(self, shape: Any, dtype: Any = np.float64, *, device: str = "cpu", hints: str = "") -> Any:
         """A symmetric array of zeros. Collective: all PEs give the same arguments.
 
@@ -260,9 +266,21 @@ class World(Context, Collectives):
         """
         return self._allocate(shape, dtype, device, True, hints)
 
+    @overload
+    def empty(self, shape: Any, dtype: Any = np.float64, *, device: Literal["cpu"] = "cpu", hints: str = "") -> SymmetricArray: ...
+
+    @overload
+    def empty(self, shape: Any, dtype: Any = np.float64, *, device: Literal["gpu"], hints: str = "") -> GpuArray: ...
+
     def empty(self, shape: Any, dtype: Any = np.float64, *, device: str = "cpu", hints: str = "") -> Any:
         """A symmetric array with any contents. Collective."""
         return self._allocate(shape, dtype, device, False, hints)
+
+    @overload
+    def array(self, value: Any, dtype: Any = None, *, device: Literal["cpu"] = "cpu") -> SymmetricArray: ...
+
+    @overload
+    def array(self, value: Any, dtype: Any = None, *, device: Literal["gpu"]) -> GpuArray: ...
 
     def array(self, value: Any, dtype: Any = None, *, device: str = "cpu") -> Any:
         """A symmetric array with this PE's elements. Collective: all PEs give the same shape and type. A barrier comes last."""

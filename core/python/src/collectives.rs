@@ -53,11 +53,11 @@ fn on_both<R: Send>(
     call: &'static str,
     team: u64,
     (dst, to): (&Block, Part),
-    (src, from): (&Block, Part),
+    (src, of): (&Block, Part),
     act: impl FnOnce(&Team<'_>, Sym<u8>, Sym<u8>) -> Done<R> + Send,
 ) -> PyResult<R> {
     job.run(py, |live| {
-        let parts = || Ok((dst.part(call, to.0, to.1)?, src.part(call, from.0, from.1)?));
+        let parts = || Ok((dst.part(call, to.0, to.1)?, src.part(call, of.0, of.1)?));
         let parts: Done<_> = parts();
         live.with_team(team, |team| match parts {
             Ok((dst, src)) => act(team, dst, src),
@@ -103,11 +103,11 @@ pub(crate) fn broadcast(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     width: usize,
     root: usize,
 ) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, "broadcast", team, dst, src, |team, dst, src| {
         by_width!(width, |dst, src| Ok(team.broadcast(dst, src, root)?))
     })
@@ -122,10 +122,10 @@ pub(crate) fn fcollect(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     width: usize,
 ) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, "fcollect", team, dst, src, |team, dst, src| {
         by_width!(width, |dst, src| Ok(team.fcollect(dst, src)?))
     })
@@ -140,10 +140,10 @@ pub(crate) fn collect(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     width: usize,
 ) -> PyResult<usize> {
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, "collect", team, dst, src, |team, dst, src| {
         by_width!(width, |dst, src| Ok(team.collect(dst, src)?))
     })
@@ -158,10 +158,10 @@ pub(crate) fn alltoall(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     width: usize,
 ) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, "alltoall", team, dst, src, |team, dst, src| {
         by_width!(width, |dst, src| Ok(team.alltoall(dst, src)?))
     })
@@ -176,12 +176,12 @@ pub(crate) fn alltoalls(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     width: usize,
     strides: (usize, usize, usize),
 ) -> PyResult<()> {
     let (dst_stride, src_stride, count) = strides;
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, "alltoalls", team, dst, src, |team, dst, src| {
         if !matches!(width, 1 | 2 | 4 | 8 | 16) {
             let what = format!(
@@ -240,7 +240,7 @@ pub(crate) fn reduce(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     dtype: &str,
     name: &str,
 ) -> PyResult<()> {
@@ -250,7 +250,7 @@ pub(crate) fn reduce(
         "exscan" => ("exscan", Call::Exscan),
         _ => ("reduce", Call::Reduce),
     };
-    let (dst, src) = ((dst, to), (src, from));
+    let (dst, src) = ((dst, to), (src, of));
     on_both(py, job, call, team, dst, src, |team, dst, src| {
         let fold = fold(call, name)?;
         match dtype {

@@ -337,13 +337,13 @@ macro_rules! moves {
             dst: &Block,
             to: Part,
             src: &Block,
-            from: Part,
+            of: Part,
             $($more: $type,)?
             stream: usize,
         ) -> PyResult<()> {
             job.run(py, |live| {
                 let dst = dst.part($call, to.0, to.1)?;
-                let src = src.part($call, from.0, from.1)?;
+                let src = src.part($call, of.0, of.1)?;
                 of_team(live, $call, team, stream, |team, stream| {
                     Ok(team.$name(dst, src, $($more,)? stream)?)
                 })
@@ -384,14 +384,14 @@ pub(crate) fn reduce_on_stream(
     dst: &Block,
     to: Part,
     src: &Block,
-    from: Part,
+    of: Part,
     dtype: &str,
     name: &str,
     stream: usize,
 ) -> PyResult<()> {
     const CALL: &str = "reduce_on_stream";
     job.run(py, |live| {
-        let both = (dst.part(CALL, to.0, to.1)?, src.part(CALL, from.0, from.1)?);
+        let both = (dst.part(CALL, to.0, to.1)?, src.part(CALL, of.0, of.1)?);
         let fold = fold(CALL, name)?;
         of_team(live, CALL, team, stream, |team, stream| match dtype {
             "int8" => folded::<i8>(is_scatter, team, both, fold, stream),
