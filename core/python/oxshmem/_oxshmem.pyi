@@ -2,6 +2,18 @@
 
 from typing import Any, final
 
+__all__ = [
+    "Block", "Job", "Mapped", "Tensor", "abandon", "acknowledge_lost", "alloc", "alltoall", "alltoall_on_stream", "alltoalls", "atomic",
+    "atomic_nbi", "barrier", "barrier_on_stream", "broadcast", "broadcast_on_stream", "clear_lock", "collect", "context_create",
+    "context_destroy", "copy_gpu", "dlpack_export", "dlpack_import", "fcollect", "fcollect_on_stream", "fence", "finalize", "free",
+    "g_on_stream", "get", "get_blocks", "get_into", "get_nbi", "get_on_stream", "global_exit", "gpu_number", "gpu_put", "init",
+    "is_accessible", "open_device_library", "own_stream", "progress", "ptr", "put", "put_blocks", "put_from", "put_nbi", "put_on_stream",
+    "put_signal", "put_signal_on_stream", "quiet", "quiet_on_stream", "reduce", "reduce_on_stream", "refuse", "set_lock", "signal",
+    "signal_fetch", "signal_on_stream", "strided_on_stream", "sync", "sync_on_stream", "synchronize", "team_destroy", "team_device_number",
+    "team_leave", "team_members", "team_split_2d", "team_split_colors", "team_split_list", "team_split_strided", "test_lock", "wait",
+    "wait_on_stream", "why_no_gpu",
+]
+
 @final
 class Job:
     my_pe: int

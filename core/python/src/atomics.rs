@@ -56,7 +56,9 @@ macro_rules! perform {
 fn refuse_width(width: usize) -> Failure {
     Failure::Argument(
         CALL,
-        format!("atomics are of words of 4 and 8 bytes, not {width}; use int32, int64, uint32, uint64, float32 or float64"),
+        format!(
+            "atomics are of words of 4 and 8 bytes, not {width}; use int32, int64, uint32, uint64, float32 or float64"
+        ),
     )
 }
 

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{Done, Failure};
-use crate::gpu;
 use crate::job::{DEFAULT, Job, State};
+use crate::own_stream::{no_gpu, zero};
 
 /// A block of symmetric memory.
 #[pyclass(frozen, module = "oxshmem._oxshmem")]
@@ -156,13 +156,13 @@ pub(crate) fn alloc(
             if on_gpu {
                 // The PEs agree on whether there is a GPU heap.
                 if world.gpu_context().is_none() {
-                    return Err(gpu::no_gpu(CALL, world));
+                    return Err(no_gpu(CALL, world));
                 }
                 let block = bindings::alloc_on_gpu(world, CALL, bytes, GPU_ALIGN)?;
                 let address = bindings::gpu_address_of(world, block, world.my_pe());
                 let address = address.unwrap_or_default();
                 if is_zeroed {
-                    gpu::zero(CALL, live, world, address, bytes)?;
+                    zero(CALL, live, world, address, bytes)?;
                     world.barrier_all()?;
                 }
                 return Ok((block, address as usize));

@@ -63,7 +63,11 @@ fn on_both<R: Send>(
             Ok((dst, src)) => act(team, dst, src),
             Err(failure) => {
                 // The others are in the call already, or will be. The error of this PE is the one to tell here.
-                let why = format!("PE {} gave a bad argument: {}", team.my_pe(), failure.words());
+                let why = format!(
+                    "PE {} gave a bad argument: {}",
+                    team.my_pe(),
+                    failure.words()
+                );
                 let _ = team.refuse(call, why);
                 Err(failure)
             }
@@ -81,7 +85,15 @@ pub(crate) fn refuse(
     why: String,
 ) -> PyResult<()> {
     const CALLS: [&str; 9] = [
-        "broadcast", "fcollect", "collect", "alltoall", "alltoalls", "reduce", "reduce_scatter", "inscan", "exscan",
+        "broadcast",
+        "fcollect",
+        "collect",
+        "alltoall",
+        "alltoalls",
+        "reduce",
+        "reduce_scatter",
+        "inscan",
+        "exscan",
     ];
     let known = CALLS.into_iter().find(|known| *known == call);
     job.run(py, |live| {
@@ -199,8 +211,7 @@ pub(crate) fn alltoalls(
 pub(crate) fn fold(call: &'static str, name: &str) -> Done<Fold> {
     let found = Fold::ALL.into_iter().find(|fold| fold.name() == name);
     found.ok_or_else(|| {
-        let what =
-            format!("{name:?} is no operation; give sum, prod, min, max, and, or, or xor");
+        let what = format!("{name:?} is no operation; give sum, prod, min, max, and, or, or xor");
         Failure::Argument(call, what)
     })
 }

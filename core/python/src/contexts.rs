@@ -7,12 +7,7 @@ use crate::job::Job;
 
 /// Makes a context of a team. Gives its number.
 #[pyfunction]
-pub(crate) fn context_create(
-    py: Python<'_>,
-    job: &Job,
-    team: u64,
-    nostore: bool,
-) -> PyResult<u64> {
+pub(crate) fn context_create(py: Python<'_>, job: &Job, team: u64, nostore: bool) -> PyResult<u64> {
     let options = match nostore {
         true => ContextOptions::NOSTORE,
         false => ContextOptions::NONE,

@@ -242,7 +242,9 @@ pub(crate) fn dlpack_export(
         byte_offset: 0,
     };
     if shape.len() != strides.len() {
-        return Err(PyTypeError::new_err("a stride for each dimension is wanted"));
+        return Err(PyTypeError::new_err(
+            "a stride for each dimension is wanted",
+        ));
     }
     let tensor = tensor(&shape, &strides);
     let (pointer, name): (*mut c_void, &CStr) = if versioned {

@@ -1,26 +1,13 @@
 //! This PE's GPU: copies by the host on the library's own stream, and the device library.
 
-use std::sync::OnceLock;
-
-use oxshmem::cuda::{DevicePtr, Stream, StreamOptions};
+use oxshmem::cuda::{DevicePtr, Stream};
 use oxshmem::{Error, World, bindings};
 use pyo3::prelude::*;
 
 use crate::block::Block;
 use crate::errors::{Done, Failure};
 use crate::job::{Job, Live};
-
-/// An error where the job has no GPU heap.
-pub(crate) fn no_gpu(call: &'static str, world: &World) -> Failure {
-    let why = bindings::why_no_gpu_heap(world).map(|why| format!(" ({why})"));
-    let why = why.unwrap_or_default();
-    Failure::Core(Error::Gpu {
-        call,
-        why: format!(
-            "this job has no GPU heap{why}; call oxshmem.init(gpu_heap_size=...), or set OXSHMEM_CUDA_SYMMETRIC_SIZE"
-        ),
-    })
-}
+use crate::own_stream::{no_gpu, own};
 
 /// The number of this PE's GPU; none without a GPU heap.
 #[pyfunction]
@@ -53,41 +40,6 @@ pub(crate) fn open_device_library(py: Python<'_>, job: &Job, teams: usize) -> Py
     })
 }
 
-/// The library's own stream, which the first call makes. Called within `with_world`.
-fn own<'l>(call: &'static str, cell: &'l OnceLock<Stream>, world: &World) -> Done<&'l Stream> {
-    if let Some(stream) = cell.get() {
-        return Ok(stream);
-    }
-    let context = world.gpu_context().ok_or_else(|| no_gpu(call, world))?;
-    let stream = Stream::new(context, &StreamOptions::default());
-    let stream = stream.map_err(|error| Error::Gpu {
-        call,
-        why: error.to_string(),
-    })?;
-    Ok(cell.get_or_init(|| stream))
-}
-
-/// Writes zeros to new memory of this PE's GPU. Called within `with_world`.
-pub(crate) fn zero(
-    call: &'static str,
-    live: &Live,
-    world: &World,
-    address: u64,
-    bytes: usize,
-) -> Done {
-    if bytes == 0 {
-        return Ok(());
-    }
-    let stream = own(call, &live.own_stream, world)?;
-    // SAFETY: the block is new and this PE's own, and no PE uses it before the caller's barrier.
-    let filled = unsafe { stream.fill(DevicePtr::from_raw(address), 0, bytes) };
-    filled.map_err(|error| Error::Gpu {
-        call,
-        why: error.to_string(),
-    })?;
-    Ok(world.synchronize(stream)?)
-}
-
 /// The handle of the library's own stream.
 #[pyfunction]
 pub(crate) fn own_stream(py: Python<'_>, job: &Job) -> PyResult<usize> {
@@ -99,11 +51,7 @@ pub(crate) fn own_stream(py: Python<'_>, job: &Job) -> PyResult<usize> {
     })
 }
 
-fn on_own(
-    live: &Live,
-    call: &'static str,
-    act: impl FnOnce(&World, &Stream) -> Done,
-) -> Done {
+fn on_own(live: &Live, call: &'static str, act: impl FnOnce(&World, &Stream) -> Done) -> Done {
     live.with_world(|world| {
         let stream = own(call, &live.own_stream, world)?;
         act(world, stream)?;
@@ -131,7 +79,9 @@ pub(crate) fn gpu_put(
             // SAFETY: the caller holds the local memory, which is the GPU's, during the call, and the stream is synchronized in it.
             Ok(unsafe {
                 match is_get {
-                    true => bindings::get_on_stream(world, call, local, object, (pe, false), stream),
+                    true => {
+                        bindings::get_on_stream(world, call, local, object, (pe, false), stream)
+                    }
                     false => {
                         bindings::put_on_stream(world, call, object, local, (pe, false), stream)
                     }

@@ -329,7 +329,10 @@ impl Live {
     }
 
     /// Does something with a context that no other thread uses meanwhile: the world's own, or a spare one.
-    pub(crate) fn with_context_of_own<R>(&self, act: impl FnOnce(&Context<'_>) -> Done<R>) -> Done<R> {
+    pub(crate) fn with_context_of_own<R>(
+        &self,
+        act: impl FnOnce(&Context<'_>) -> Done<R>,
+    ) -> Done<R> {
         match self.world_call.try_lock() {
             Ok(_turn) => return act(&self.world),
             Err(TryLockError::Poisoned(_turn)) => return act(&self.world),
@@ -395,7 +398,9 @@ impl Live {
         } = self;
         drop(default);
         let mut done = Ok(());
-        let contexts = contexts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let contexts = contexts
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         for entry in contexts.into_values() {
             // No call is in progress, so that nobody else has it.
             if let Ok(entry) = Arc::try_unwrap(entry) {

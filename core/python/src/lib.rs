@@ -26,6 +26,7 @@ mod exit;
 mod gpu;
 mod job;
 mod order;
+mod own_stream;
 mod rma;
 mod setup;
 mod streams;

@@ -31,7 +31,9 @@ pub(crate) fn progress(py: Python<'_>, job: &Job, context: u64) -> PyResult<()> 
 /// Whether a PE is there and can be reached.
 #[pyfunction]
 pub(crate) fn is_accessible(py: Python<'_>, job: &Job, pe: usize) -> PyResult<bool> {
-    job.run(py, |live| Ok(live.context(DEFAULT)?.lock().pe_accessible(pe)))
+    job.run(py, |live| {
+        Ok(live.context(DEFAULT)?.lock().pe_accessible(pe))
+    })
 }
 
 /// Reads this PE's own signal.

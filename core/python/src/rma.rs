@@ -25,7 +25,11 @@ pub(crate) fn put(
         let dst = block.part("put", offset, bytes)?;
         let entry = live.context(context)?;
         // SAFETY: the caller holds the source during the call.
-        Ok(unsafe { entry.lock().put_raw(dst, with_exposed_provenance(source), pe) }?)
+        Ok(unsafe {
+            entry
+                .lock()
+                .put_raw(dst, with_exposed_provenance(source), pe)
+        }?)
     })
 }
 

@@ -127,5 +127,7 @@ pub(crate) fn global_exit(py: Python<'_>, job: &Job, status: i32) -> PyResult<()
 /// The PEs lost so far, which are acknowledged.
 #[pyfunction]
 pub(crate) fn acknowledge_lost(py: Python<'_>, job: &Job) -> PyResult<Vec<usize>> {
-    job.run(py, |live| live.with_world(|world| Ok(world.acknowledge_lost())))
+    job.run(py, |live| {
+        live.with_world(|world| Ok(world.acknowledge_lost()))
+    })
 }

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use crate::block::Block;
 use crate::collectives::fold;
 use crate::errors::{Done, Failure};
-use crate::gpu::no_gpu;
 use crate::job::{DEFAULT, Job, Live};
+use crate::own_stream::no_gpu;
 use crate::rma::signal_op;
 use crate::waits::comparison;
 
@@ -158,7 +158,11 @@ pub(crate) fn strided_on_stream(
     stream: usize,
     owner: Py<PyAny>,
 ) -> PyResult<()> {
-    let call = if is_get { "iget_on_stream" } else { "iput_on_stream" };
+    let call = if is_get {
+        "iget_on_stream"
+    } else {
+        "iput_on_stream"
+    };
     job.run(py, |live| {
         let symmetric = block.part(call, part.0, part.1)?;
         live.keep_for_stream(stream, owner);
@@ -172,9 +176,7 @@ pub(crate) fn strided_on_stream(
                 width,
             };
             // SAFETY: the elements are the GPU's memory, whose owner is held until the stream is synchronized.
-            Ok(unsafe {
-                bindings::strided_on_stream(world, call, is_get, elements, pe, stream)
-            }?)
+            Ok(unsafe { bindings::strided_on_stream(world, call, is_get, elements, pe, stream) }?)
         })
     })
 }
@@ -229,9 +231,15 @@ pub(crate) fn wait_on_stream(
             // One word needs no kernel of the device library.
             return on_stream(live, CALL, stream, |world, stream| {
                 Ok(match (width, is_signed) {
-                    (4, true) => world.wait_until_on_stream(part.cast()?, cmp, value as i32, stream),
-                    (4, false) => world.wait_until_on_stream(part.cast()?, cmp, value as u32, stream),
-                    (_, true) => world.wait_until_on_stream(part.cast()?, cmp, value as i64, stream),
+                    (4, true) => {
+                        world.wait_until_on_stream(part.cast()?, cmp, value as i32, stream)
+                    }
+                    (4, false) => {
+                        world.wait_until_on_stream(part.cast()?, cmp, value as u32, stream)
+                    }
+                    (_, true) => {
+                        world.wait_until_on_stream(part.cast()?, cmp, value as i64, stream)
+                    }
                     (_, false) => world.wait_until_on_stream(part.cast()?, cmp, value, stream),
                 }?)
             });
@@ -283,9 +291,7 @@ fn of_team(
     handle: usize,
     act: impl FnOnce(&Team<'_>, &Stream) -> Done,
 ) -> Done {
-    live.with_team_and_world(team, |team, world| {
-        act(team, &borrow(call, world, handle)?)
-    })
+    live.with_team_and_world(team, |team, world| act(team, &borrow(call, world, handle)?))
 }
 
 /// Queues a barrier of a team.
@@ -407,7 +413,8 @@ pub(crate) fn reduce_on_stream(
             "float32" => folded::<f32>(is_scatter, team, both, fold, stream),
             "float64" => folded::<f64>(is_scatter, team, both, fold, stream),
             other => {
-                let what = format!("{other} has no sums on a GPU; use a type of integers or floats");
+                let what =
+                    format!("{other} has no sums on a GPU; use a type of integers or floats");
                 Err(Failure::Argument(CALL, what))
             }
         })

@@ -91,10 +91,7 @@ impl Words {
     /// The words that hold, if they are what the mode asks for: of all, all; of any and some, those that hold.
     fn found(&self, mode: Mode) -> Option<Vec<usize>> {
         match mode {
-            Mode::All => self
-                .members()
-                .all(|index| self.holds(index))
-                .then(Vec::new),
+            Mode::All => self.members().all(|index| self.holds(index)).then(Vec::new),
             Mode::Some => {
                 let some: Vec<_> = self.members().filter(|index| self.holds(*index)).collect();
                 (!some.is_empty()).then_some(some)
