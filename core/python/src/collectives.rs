@@ -46,31 +46,72 @@ macro_rules! by_width {
     }};
 }
 
-/// Makes a call of a team on two objects.
+/// The alignment of elements of a width.
+fn align_of_width(width: usize) -> usize {
+    match width {
+        2 | 4 | 8 => width,
+        16 => 8,
+        _ => 1,
+    }
+}
+
+/// The objects of a collective call: both parts, in live blocks and aligned.
+fn parts(
+    call: &'static str,
+    (dst, to): (&Block, Part),
+    (src, of): (&Block, Part),
+    align: usize,
+) -> Done<(Sym<u8>, Sym<u8>)> {
+    let dst = dst.part(call, to.0, to.1)?;
+    let src = src.part(call, of.0, of.1)?;
+    for part in [dst, src] {
+        let offset = part.offset();
+        if !part.is_empty() && !offset.is_multiple_of(align as u64) {
+            return Err(oxshmem::Error::Misaligned {
+                call,
+                offset,
+                align,
+            }
+            .into());
+        }
+    }
+    Ok((dst, src))
+}
+
+/// Makes a call of a team on two objects. A PE whose arguments make no sense refuses the call, so that it fails on the others, which are in the
+/// call already or will be.
 fn on_both<R: Send>(
     py: Python<'_>,
     job: &Job,
     call: &'static str,
     team: u64,
-    (dst, to): (&Block, Part),
-    (src, of): (&Block, Part),
+    dst: (&Block, Part),
+    src: (&Block, Part),
+    align: usize,
     act: impl FnOnce(&Team<'_>, Sym<u8>, Sym<u8>) -> Done<R> + Send,
 ) -> PyResult<R> {
     job.run(py, |live| {
-        let parts = || Ok((dst.part(call, to.0, to.1)?, src.part(call, of.0, of.1)?));
-        let parts: Done<_> = parts();
-        live.with_team(team, |team| match parts {
-            Ok((dst, src)) => act(team, dst, src),
-            Err(failure) => {
-                // The others are in the call already, or will be. The error of this PE is the one to tell here.
+        let parts = parts(call, dst, src, align);
+        live.with_team(team, |team| {
+            let (refused, failure) = match parts {
+                Ok((dst, src)) => match act(team, dst, src) {
+                    // These come before the library's call.
+                    Err(failure @ Failure::Argument(..)) => (true, failure),
+                    Err(failure) => (false, failure),
+                    Ok(result) => return Ok(result),
+                },
+                Err(failure) => (true, failure),
+            };
+            if refused {
                 let why = format!(
                     "PE {} gave a bad argument: {}",
                     team.my_pe(),
                     failure.words()
                 );
+                // It always fails; the error of this PE is the one to tell here.
                 let _ = team.refuse(call, why);
-                Err(failure)
             }
+            Err(failure)
         })
     })
 }
@@ -120,9 +161,16 @@ pub(crate) fn broadcast(
     root: usize,
 ) -> PyResult<()> {
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, "broadcast", team, dst, src, |team, dst, src| {
-        by_width!(width, |dst, src| Ok(team.broadcast(dst, src, root)?))
-    })
+    on_both(
+        py,
+        job,
+        "broadcast",
+        team,
+        dst,
+        src,
+        align_of_width(width),
+        |team, dst, src| by_width!(width, |dst, src| Ok(team.broadcast(dst, src, root)?)),
+    )
 }
 
 /// All members' elements for all, the same number of each.
@@ -138,9 +186,16 @@ pub(crate) fn fcollect(
     width: usize,
 ) -> PyResult<()> {
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, "fcollect", team, dst, src, |team, dst, src| {
-        by_width!(width, |dst, src| Ok(team.fcollect(dst, src)?))
-    })
+    on_both(
+        py,
+        job,
+        "fcollect",
+        team,
+        dst,
+        src,
+        align_of_width(width),
+        |team, dst, src| by_width!(width, |dst, src| Ok(team.fcollect(dst, src)?)),
+    )
 }
 
 /// All members' elements for all, any number of each. Gives the number of this PE's bytes that come before it.
@@ -156,9 +211,16 @@ pub(crate) fn collect(
     width: usize,
 ) -> PyResult<usize> {
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, "collect", team, dst, src, |team, dst, src| {
-        by_width!(width, |dst, src| Ok(team.collect(dst, src)?))
-    })
+    on_both(
+        py,
+        job,
+        "collect",
+        team,
+        dst,
+        src,
+        align_of_width(width),
+        |team, dst, src| by_width!(width, |dst, src| Ok(team.collect(dst, src)?)),
+    )
 }
 
 /// A part of each member's elements for each.
@@ -174,9 +236,16 @@ pub(crate) fn alltoall(
     width: usize,
 ) -> PyResult<()> {
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, "alltoall", team, dst, src, |team, dst, src| {
-        by_width!(width, |dst, src| Ok(team.alltoall(dst, src)?))
-    })
+    on_both(
+        py,
+        job,
+        "alltoall",
+        team,
+        dst,
+        src,
+        align_of_width(width),
+        |team, dst, src| by_width!(width, |dst, src| Ok(team.alltoall(dst, src)?)),
+    )
 }
 
 /// The same with strides, in elements.
@@ -194,17 +263,26 @@ pub(crate) fn alltoalls(
 ) -> PyResult<()> {
     let (dst_stride, src_stride, count) = strides;
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, "alltoalls", team, dst, src, |team, dst, src| {
-        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
-            let what = format!(
-                "elements of {width} bytes; give those of 1, 2, 4, 8 or 16 bytes, or use alltoall"
-            );
-            return Err(Failure::Argument("alltoalls", what));
-        }
-        by_width!(width, |dst, src| Ok(
-            team.alltoalls(dst, src, dst_stride, src_stride, count)?
-        ))
-    })
+    on_both(
+        py,
+        job,
+        "alltoalls",
+        team,
+        dst,
+        src,
+        align_of_width(width),
+        |team, dst, src| {
+            if !matches!(width, 1 | 2 | 4 | 8 | 16) {
+                let what = format!(
+                    "elements of {width} bytes; give those of 1, 2, 4, 8 or 16 bytes, or use alltoall"
+                );
+                return Err(Failure::Argument("alltoalls", what));
+            }
+            by_width!(width, |dst, src| Ok(
+                team.alltoalls(dst, src, dst_stride, src_stride, count)?
+            ))
+        },
+    )
 }
 
 /// An operation of a reduction by its name.
@@ -214,6 +292,16 @@ pub(crate) fn fold(call: &'static str, name: &str) -> Done<Fold> {
         let what = format!("{name:?} is no operation; give sum, prod, min, max, and, or, or xor");
         Failure::Argument(call, what)
     })
+}
+
+/// The alignment of elements of a type, by its name.
+fn align_of_type(dtype: &str) -> usize {
+    match dtype {
+        "int16" | "uint16" | "float16" | "bfloat16" => 2,
+        "int32" | "uint32" | "float32" | "complex64" => 4,
+        "int64" | "uint64" | "float64" | "complex128" => 8,
+        _ => 1,
+    }
 }
 
 /// The calls that fold.
@@ -262,7 +350,8 @@ pub(crate) fn reduce(
         _ => ("reduce", Call::Reduce),
     };
     let (dst, src) = ((dst, to), (src, of));
-    on_both(py, job, call, team, dst, src, |team, dst, src| {
+    let align = align_of_type(dtype);
+    on_both(py, job, call, team, dst, src, align, |team, dst, src| {
         let fold = fold(call, name)?;
         match dtype {
             "int8" => folded::<i8>(kind, team, dst, src, fold),

@@ -142,16 +142,23 @@ def test_a_mismatch_is_told_on_every_pe(world):
 def test_one_pes_fault_is_told_to_the_others(world):
     if world.n_pes == 1:
         pytest.skip("there is no other")
-    x = world.zeros(4)
-    if world.my_pe == 1:
-        with pytest.raises(errors.NotSymmetric):
-            world.reduce(x, np.zeros(4))
-    else:
-        with pytest.raises(oxshmem_error()):
-            world.reduce(x, x)
+    x, freed = world.zeros(4), world.zeros(4)
+    bytes_ = world.zeros(64, "uint8")
+    freed.free()
+    for wrong, error in (
+        (lambda: world.reduce(x, np.zeros(4)), errors.NotSymmetric),
+        (lambda: world.reduce(x, freed), errors.Stale),
+        (lambda: world.reduce(x, x, "mean"), errors.ArgumentError),
+        (lambda: world.reduce(bytes_[1:33].view("float64"), x), errors.Misaligned),
+        (lambda: world.fcollect(x[:3], x), errors.ArgumentError),
+        (lambda: world.alltoalls(x, x, 0, 1, 1), errors.ArgumentError),
+    ):
+        if world.my_pe == 1:
+            with pytest.raises(error):
+                wrong()
+        else:
+            with pytest.raises(errors.CollectiveMismatch, match="PE 1 gave a bad argument"):
+                world.reduce(x, x)
     world.reduce(x, x)
     x.free()
-
-
-def oxshmem_error():
-    return (errors.CollectiveMismatch, errors.FailedElsewhere)
+    bytes_.free()
