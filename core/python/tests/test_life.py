@@ -264,3 +264,19 @@ def test_hosts_and_settings():
 def test_the_command_is_carried():
     shown = subprocess.run([sys.executable, "-m", "oxshmem", "--version"], text=True, capture_output=True, check=False)
     assert shown.returncode == 0 and shown.stdout.startswith("oxshmem "), shown
+
+
+@pytest.mark.parametrize("page, count", [("python.md", 2), ("first-steps-python.md", 1)])
+def test_the_programs_of_the_pages(page, count):
+    # ci/test-python puts the pages beside this file.
+    file = os.path.join(os.path.dirname(__file__), page)
+    if not os.path.exists(file):
+        pytest.skip("the page is not here")
+    with open(file, encoding="utf-8") as text:
+        blocks = [block.split("```")[0] for block in text.read().split("```python\n")[1:]]
+    programs = [block for block in blocks if block.startswith("import") and "import oxshmem\n" in block]
+    assert len(programs) == count
+    for program in programs:
+        for pes in (1, 4):
+            status, _, errors = run(pes, program)
+            assert (status, errors) == (0, ""), (pes, errors)
