@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Collection
 
 import numpy as np
 
@@ -16,25 +16,57 @@ if TYPE_CHECKING:
 
 Symmetric = "SymmetricArray | GpuArray"
 
-_WORDS = ("int32", "int64", "uint32", "uint64")
-_ATOMIC = (*_WORDS, "float32", "float64")
-_WAITABLE = ("int16", "uint16", *_WORDS)
+Types = Collection["np.dtype[Any]"]
+
+
+def _types(*names: str) -> dict[np.dtype[Any], None]:
+    return {np.dtype(name): None for name in names}
+
+
+# The types of atomics, of those that do no arithmetic, of waits, and of locks, in this machine's byte order.
+_WORDS = _types("int32", "int64", "uint32", "uint64")
+_ATOMIC = {**_WORDS, **_types("float32", "float64")}
+_WAITABLE = {**_types("int16", "uint16"), **_WORDS}
+LOCKS = _types("int64", "uint64")
+_UINT64 = np.dtype("uint64")
+# The integers that a call passes as numbers: their least and greatest values, and the mask of their bits.
+_INTEGERS = {
+    dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), (1 << 8 * dtype.itemsize) - 1)
+    for dtype in _types("int8", "uint8", *(kind.name for kind in _WAITABLE))
+}
 
 
 def bits(value: Any, dtype: np.dtype[Any]) -> int:
     """An element's bits, as a number."""
-    return int.from_bytes(np.asarray(value, dtype=dtype).tobytes(), "little")
+    limits = _INTEGERS.get(dtype)
+    if limits is not None and isinstance(value, (int, np.integer)):
+        number = int(value)
+        if limits[0] <= number <= limits[1]:
+            return number & limits[2]
+        raise OverflowError(f"{number} is no {dtype}, which is {limits[0]} to {limits[1]}")
+    element = np.asarray(value, dtype=dtype)
+    if element.size != 1:
+        raise ArgumentError(f"{element.size} values where one is wanted", what="one value is wanted")
+    return int.from_bytes(element.tobytes(), "little")
 
 
 def value_of(word: int, dtype: np.dtype[Any]) -> Any:
     """An element by its bits."""
+    limits = _INTEGERS.get(dtype)
+    if limits is not None:
+        return dtype.type(word if word <= limits[1] else word - limits[2] - 1)
     return np.frombuffer(word.to_bytes(8, "little"), dtype=dtype, count=1)[0]
 
 
-def check_word(array: Any, call: str, types: Sequence[str]) -> None:
+def names(types: Types) -> str:
+    """The types for a message."""
+    return ", ".join(str(kind) for kind in types)
+
+
+def check_word(array: Any, call: str, types: Types) -> None:
     """Refuses an array that is not one word of a type."""
-    if array.dtype.name not in types or not array.dtype.isnative:
-        raise DTypeError(f"{call}: an element of {array.dtype}; give one of {', '.join(types)}", call=call)
+    if array.dtype not in types:
+        raise DTypeError(f"{call}: an element of {array.dtype}; give one of {names(types)}", call=call)
     if array.size != 1:
         raise ArgumentError(f"{call}: {array.size} elements where one is wanted; give words[i:i + 1]", call=call, what="one element is wanted")
 
@@ -59,16 +91,18 @@ class Context:
     def __init__(self, world: World, number: int, team: Team | None = None) -> None:
         self._world, self._job, self._number, self._team = world, world._job, number, team
         self._is_destroyed = False
+        of = self._job if team is None else team
+        self._me, self._n = of.my_pe, of.n_pes
 
     @property
     def my_pe(self) -> int:
         """This PE's number, from 0: in the job, or in the context's team."""
-        return self._job.my_pe if self._team is None else self._team.my_pe
+        return self._me
 
     @property
     def n_pes(self) -> int:
         """The number of PEs: of the job, or of the context's team."""
-        return self._job.n_pes if self._team is None else self._team.n_pes
+        return self._n
 
     def destroy(self) -> None:
         """Completes what was issued, and ends the context."""
@@ -94,21 +128,21 @@ class Context:
 
     def _pe(self, pe: Any, call: str) -> int:
         number = operator.index(pe)
-        if not 0 <= number < self.n_pes:
-            raise NoSuchPe(f"{call}: there is no PE {number}; the PEs are 0 to {self.n_pes - 1}", call=call, pe=number, size=self.n_pes)
+        if not 0 <= number < self._n:
+            raise NoSuchPe(f"{call}: there is no PE {number}; the PEs are 0 to {self._n - 1}", call=call, pe=number, size=self._n)
         return number
 
     def _place(self, array: Any, call: str) -> Place:
         return place_of(array, call, self._world)
 
-    def _word(self, array: Any, call: str, types: Sequence[str]) -> Place:
+    def _word(self, array: Any, call: str, types: Types) -> Place:
         place = self._place(array, call)
         check_word(array, call, types)
         return place
 
     def _signal(self, array: Any, call: str) -> Place:
         place = self._place(array, call)
-        if array.dtype != np.uint64 or array.size != 1:
+        if array.dtype != _UINT64 or array.size != 1:
             raise DTypeError(f"{call}: a signal is one element of uint64; give world.zeros(1, 'uint64'), or one of its elements as x[i:i + 1]", call=call)
         return place
 
@@ -125,6 +159,8 @@ class Context:
             )
 
     def _source(self, value: Any, dst: Any, call: str) -> _local.Local:
+        if type(value) is np.ndarray and value.dtype == dst.dtype and value.size == dst.size and value.flags.c_contiguous:
+            return _local.of_numpy(value)
         stream = self._world._own_stream() if dst._block.on_gpu or hasattr(value, "__cuda_array_interface__") or _is_on_gpu(value) else None
         if not isinstance(value, np.ndarray) and np.ndim(value) == 0 and isinstance(value, (int, float, complex, np.generic)):
             value = np.full(dst.shape, value, dst.dtype)
@@ -236,6 +272,9 @@ class Context:
         to, pe = self._place(dst, "p"), self._pe(pe, "p")
         if dst.size == 0:
             raise ArgumentError("p: an array without elements; give one that has one", call="p", what="no element")
+        if dst.dtype in _INTEGERS and isinstance(value, (int, np.integer)):
+            _oxshmem.p(self._job, self._number, to.block, to.offset, dst.dtype.itemsize, bits(value, dst.dtype), pe)
+            return
         element = np.asarray(value, dtype=dst.dtype)
         source = _local.of_numpy(element)
         if source.size != 1:
@@ -247,6 +286,8 @@ class Context:
         of, pe = self._place(src, "g"), self._pe(pe, "g")
         if src.size == 0:
             raise ArgumentError("g: an array without elements; give one that has one", call="g", what="no element")
+        if src.dtype in _INTEGERS:
+            return value_of(_oxshmem.g(self._job, self._number, of.block, of.offset, src.dtype.itemsize, pe), src.dtype)
         element = np.empty(1, src.dtype)
         _oxshmem.get(self._job, self._number, of.block, of.offset, _local.of_numpy(element).address, src.dtype.itemsize, pe)
         return element[0]
@@ -344,16 +385,20 @@ class Context:
 
     def _wait(self, words: Any, cmp: str, value: Any, skip: Any, of_all: bool, is_test: bool, call: str) -> list[int] | None:
         place = self._whole(words, call)
-        if words.dtype.name not in _WAITABLE or not words.dtype.isnative:
-            raise DTypeError(f"{call}: words of {words.dtype}; give one of {', '.join(_WAITABLE)}", call=call)
-        values = np.atleast_1d(np.asarray(value, dtype=words.dtype)).ravel()
+        if words.dtype not in _WAITABLE:
+            raise DTypeError(f"{call}: words of {words.dtype}; give one of {names(_WAITABLE)}", call=call)
+        if isinstance(value, (int, np.integer)):
+            values: Any = np.empty(1)
+            numbers = [bits(value, words.dtype)]
+        else:
+            values = np.atleast_1d(np.asarray(value, dtype=words.dtype)).ravel()
+            numbers = [bits(each, words.dtype) for each in values]
         if values.size not in (1, words.size):
             raise ArgumentError(f"{call}: {values.size} values for {words.size} words; give one for all or one for each", call=call, what="values")
         if skip is not None:
             skip = [bool(left_out) for left_out in np.asarray(skip).ravel()]
             if len(skip) != words.size:
                 raise ArgumentError(f"{call}: skip has {len(skip)} elements for {words.size} words; give one for each", call=call, what="skip")
-        numbers = [bits(each, words.dtype) for each in values]
         shape = (words.size, words.dtype.itemsize, words.dtype.kind == "i")
         return _oxshmem.wait(self._job, self._number, place.block, place.offset, shape, cmp, numbers, skip, (of_all, is_test))
 
@@ -398,14 +443,14 @@ class Context:
 
     # Atomics.
 
-    def _atomic(self, name: str, word: Any, pe: int, value: Any = 0, compare: Any = 0, types: Sequence[str] = _WORDS) -> Any:
+    def _atomic(self, name: str, word: Any, pe: int, value: Any = 0, compare: Any = 0, types: Types = _WORDS) -> Any:
         call = f"atomic_{name}"
         place, pe = self._word(word, call, types), self._pe(pe, call)
         operands = (bits(value, word.dtype), bits(compare, word.dtype))
         old = _oxshmem.atomic(self._job, self._number, name, place.block, place.offset, word.dtype.itemsize, *operands, pe)
         return value_of(old, word.dtype)
 
-    def _atomic_nbi(self, name: str, word: Any, out: Any, pe: int, value: Any = 0, compare: Any = 0, types: Sequence[str] = _WORDS) -> None:
+    def _atomic_nbi(self, name: str, word: Any, out: Any, pe: int, value: Any = 0, compare: Any = 0, types: Types = _WORDS) -> None:
         call = f"atomic_{name}_nbi"
         place, pe = self._word(word, call, types), self._pe(pe, call)
         result = _local.destination(out, word.dtype, call)

@@ -10,9 +10,9 @@ import numpy as np
 from . import _local, _oxshmem
 from ._arrays import GpuArray, Place, SymmetricArray, block_of
 from ._collectives import Collectives
-from ._context import _WAITABLE, Context, bits, check_word, signal_operation, value_of
+from ._context import _WAITABLE, LOCKS, Context, bits, check_word, names, signal_operation, value_of
 from ._streams import handle
-from .errors import ArgumentError, Error, GpuError, OutOfRange, Unsupported, WorldEnded
+from .errors import ArgumentError, DTypeError, Error, GpuError, OutOfRange, Unsupported, WorldEnded
 
 _ALL, _SHARED = 0, 1
 
@@ -328,7 +328,7 @@ class World(Context, Collectives):
 
     def _lock_word(self, lock: Any, call: str) -> Place:
         place = self._place(lock, call)
-        check_word(lock, call, ("int64", "uint64"))
+        check_word(lock, call, LOCKS)
         return place
 
     def set_lock(self, lock: Any) -> None:
@@ -497,8 +497,8 @@ class World(Context, Collectives):
         """Queues a wait until this PE's own word, or all of its words, compare as asked. More than one need the device library."""
         call = "wait_until_on_stream"
         place = self._whole(words, call)
-        if words.dtype.name not in _WAITABLE or not words.dtype.isnative:
-            check_word(words, call, _WAITABLE)
+        if words.dtype not in _WAITABLE:
+            raise DTypeError(f"{call}: words of {words.dtype}; give one of {names(_WAITABLE)}", call=call)
         if words.size == 0:
             return
         shape = (words.size, words.dtype.itemsize, words.dtype.kind == "i")

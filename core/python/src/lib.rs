@@ -58,7 +58,8 @@ mod _oxshmem {
     };
     #[pymodule_export]
     use crate::rma::{
-        get, get_blocks, get_into, get_nbi, put, put_blocks, put_from, put_nbi, put_signal, signal,
+        g, get, get_blocks, get_into, get_nbi, p, put, put_blocks, put_from, put_nbi, put_signal,
+        signal,
     };
     #[pymodule_export]
     use crate::setup::{abandon, acknowledge_lost, finalize, global_exit, init};

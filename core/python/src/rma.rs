@@ -6,7 +6,7 @@ use oxshmem::{SignalOp, bindings};
 use pyo3::prelude::*;
 
 use crate::block::Block;
-use crate::errors::Done;
+use crate::errors::{Done, Failure};
 use crate::job::Job;
 
 /// Copies local memory to a PE's copy.
@@ -55,6 +55,61 @@ pub(crate) fn get(
                 .get_raw(with_exposed_provenance_mut(destination), src, pe)
         }?)
     })
+}
+
+/// Puts an integer of 1, 2, 4 or 8 bytes, by its bits.
+#[pyfunction]
+pub(crate) fn p(
+    py: Python<'_>,
+    job: &Job,
+    context: u64,
+    block: &Block,
+    offset: usize,
+    width: usize,
+    value: u64,
+    pe: usize,
+) -> PyResult<()> {
+    job.run(py, |live| {
+        let dst = block.part("p", offset, width)?;
+        let entry = live.context(context)?;
+        let context = entry.lock();
+        Ok(match width {
+            1 => context.p(dst, value as u8, pe),
+            2 => context.p(dst.cast()?, value as u16, pe),
+            4 => context.p(dst.cast()?, value as u32, pe),
+            8 => context.p(dst.cast()?, value, pe),
+            _ => return Err(wrong_width("p", width)),
+        }?)
+    })
+}
+
+/// Gets an integer of 1, 2, 4 or 8 bytes, by its bits.
+#[pyfunction]
+pub(crate) fn g(
+    py: Python<'_>,
+    job: &Job,
+    context: u64,
+    block: &Block,
+    offset: usize,
+    width: usize,
+    pe: usize,
+) -> PyResult<u64> {
+    job.run(py, |live| {
+        let src = block.part("g", offset, width)?;
+        let entry = live.context(context)?;
+        let context = entry.lock();
+        Ok(match width {
+            1 => context.g(src, pe)?.into(),
+            2 => context.g(src.cast::<u16>()?, pe)?.into(),
+            4 => context.g(src.cast::<u32>()?, pe)?.into(),
+            8 => context.g(src.cast::<u64>()?, pe)?,
+            _ => return Err(wrong_width("g", width)),
+        })
+    })
+}
+
+fn wrong_width(call: &'static str, width: usize) -> Failure {
+    Failure::Argument(call, format!("elements of {width} bytes; use put and get"))
 }
 
 /// [`put`], complete at the context's next quiet.
