@@ -161,4 +161,16 @@ def destination(value: Any, dtype: np.dtype[Any], call: str, stream: int | None 
             raise ArgumentError(f"{call}: {type(value).__name__} is no array that can be written; give one of numpy's", call=call, what="no array")
         return destination(array, dtype, call)
     _check_type(found.dtype, dtype, call)
+    if not found.on_gpu and _is_immutable(value):
+        raise ArgumentError(f"{call}: {type(value).__name__} is read-only; give an array that may be written", call=call, what="read-only")
     return found
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether a library's array is never written, though its tensor of DLPack does not say so, as JAX's."""
+    if not hasattr(value, "__array__"):
+        return False
+    try:
+        return not np.asarray(value).flags.writeable
+    except Exception:  # A type that numpy does not have, such as torch's bfloat16.
+        return False
