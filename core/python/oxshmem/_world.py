@@ -215,10 +215,11 @@ class World(Context, Collectives):
     def __enter__(self) -> World:
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, value: Any = None, *_: Any) -> None:
         if not self._job.is_live:
             return
-        if kind is None:
+        # A program that ends by sys.exit(0) has not failed.
+        if kind is None or (issubclass(kind, SystemExit) and value.code in (None, 0)):
             self.finalize()
         else:
             with contextlib.suppress(Error):

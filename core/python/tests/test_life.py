@@ -145,6 +145,17 @@ def test_a_status_ends_the_job():
     assert status == 7, errors
 
 
+def test_an_exit_with_status_0_is_an_end():
+    status, out, errors = run(2, """
+        import sys, oxshmem
+        with oxshmem.init() as world:
+            x = world.zeros(1, "int64")
+            world.atomic_inc(x, 0)
+            sys.exit()
+    """)
+    assert (status, errors) == (0, ""), errors
+
+
 def test_global_exit():
     status, out, errors = run(2, """
         import time, oxshmem
