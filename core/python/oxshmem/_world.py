@@ -231,6 +231,8 @@ class World(Context, Collectives):
         dtype = np.dtype(dtype)
         if dtype.hasobject:
             raise ArgumentError(f"zeros: elements of {dtype} are Python's objects; give a type of numbers, or a structure of such", call="zeros", what="dtype")
+        if dtype.itemsize == 0:
+            raise ArgumentError(f"zeros: elements of {dtype} have no bytes; give their length, such as 'S8'", call="zeros", what="dtype")
         shape = (int(shape),) if np.ndim(shape) == 0 else tuple(int(n) for n in shape)
         if any(n < 0 for n in shape):
             raise ArgumentError(f"zeros: shape {shape}; lengths are 0 at least", call="zeros", what="shape")

@@ -72,6 +72,8 @@ def test_structures_and_text_are_elements_too(world, right, left):
     x.free()
     with pytest.raises(errors.ArgumentError, match="Python's objects"):
         world.zeros(1, object)
+    with pytest.raises(errors.ArgumentError, match="have no bytes"):
+        world.zeros(1, "S")
 
 
 def test_arrays_without_elements(world, right):
