@@ -6,7 +6,7 @@ one's, and draw work from a counter. What comes is checked.
 
 import numpy as np
 
-import oxshmem as shmem
+import shmem_ctypes as shmem
 
 
 def ring(me, n):

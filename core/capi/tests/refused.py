@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import oxshmem as shmem
+import shmem_ctypes as shmem
 
 
 def refused(error, words, call, *arguments):

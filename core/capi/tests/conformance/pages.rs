@@ -61,7 +61,7 @@ fn the_program_in_python_of_the_pages() {
         let blocks = blocks(page, "python");
         let mut own = blocks
             .iter()
-            .filter(|block| block.starts_with("import oxshmem"));
+            .filter(|block| block.starts_with("import shmem_ctypes"));
         run_block(own.next().unwrap());
         assert!(own.next().is_none(), "{page}");
     }
