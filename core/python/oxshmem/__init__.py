@@ -20,5 +20,5 @@ from ._context import Context
 from ._world import Team, World, init
 from .errors import Error
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Context", "Error", "GpuArray", "PeerGpuArray", "SymmetricArray", "Team", "World", "errors", "init"]
