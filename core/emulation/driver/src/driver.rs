@@ -14,11 +14,10 @@ use crate::config::{Config, config};
 use crate::context::Contexts;
 use crate::device::Device;
 use crate::event::Event;
-use crate::graph::Executable;
+use crate::graph::{Executable, Graph};
 use crate::kernel::library::HostLibrary;
 use crate::kernel::module::Modules;
 use crate::memory::Memory;
-use crate::node::Graph;
 use crate::stream::Stream;
 
 /// Everything that `cuInit` creates.

@@ -1,10 +1,10 @@
-//! Stream capture, and graphs that are ready to launch.
+//! Graphs, of nodes or by stream capture, and those that are ready to launch.
 //!
 //! A captured graph is the list of the work given to the captured streams, in the order of the calls. That
 //! order keeps every dependency, so a launch executes the list in order; it only loses concurrency.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
@@ -13,7 +13,6 @@ use crate::call::{Out, Outcome};
 use crate::code::Code;
 use crate::context::Context;
 use crate::driver::{driver, fresh};
-use crate::node::{Graph, Node, run};
 use crate::race;
 use crate::stream::{Stream, Work, stream};
 use crate::sync::lock;
@@ -207,6 +206,106 @@ pub(crate) fn refuse_while_capturing(context: &Context) -> Outcome {
     } else {
         Ok(())
     }
+}
+
+/// The kind of a node's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Kernel,
+    Copy,
+    Fill,
+    Host,
+    Child,
+    Empty,
+    Wait,
+    Record,
+    /// Work of a capture, of which only the order is known.
+    Captured,
+}
+
+/// A node of a graph.
+#[derive(Clone)]
+pub(crate) struct Node {
+    pub(crate) handle: u64,
+    pub(crate) kind: Kind,
+    pub(crate) work: Work,
+    /// Nodes that come before it.
+    pub(crate) after: Vec<u64>,
+    /// The node of which it is the copy in a clone.
+    pub(crate) original: u64,
+}
+
+/// A graph: its nodes in the order in which they were made.
+#[derive(Default)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Mutex<Vec<Node>>,
+}
+
+impl Graph {
+    /// The graph of work that was captured.
+    fn in_a_row(work: Vec<Work>) -> Graph {
+        let mut nodes: Vec<Node> = Vec::with_capacity(work.len());
+        for work in work {
+            let after = nodes.last().map(|node| node.handle).into_iter().collect();
+            nodes.push(Node {
+                handle: fresh(),
+                kind: Kind::Captured,
+                work,
+                after,
+                original: 0,
+            });
+        }
+        Graph {
+            nodes: Mutex::new(nodes),
+        }
+    }
+
+    /// The nodes, each behind those that it depends on. A circle is refused.
+    pub(crate) fn in_order(&self) -> Outcome<Vec<Node>> {
+        let mut left = lock(&self.nodes).clone();
+        let mut ordered = Vec::with_capacity(left.len());
+        let mut done = HashSet::new();
+        while !left.is_empty() {
+            let before = ordered.len();
+            left.retain(|node| {
+                let ready = node.after.iter().all(|other| done.contains(other));
+                if ready {
+                    done.insert(node.handle);
+                    ordered.push(node.clone());
+                }
+                !ready
+            });
+            if ordered.len() == before {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        Ok(ordered)
+    }
+
+    /// The same graph with nodes of its own.
+    pub(crate) fn duplicate(&self) -> Graph {
+        let mut nodes = lock(&self.nodes).clone();
+        let new: Vec<(u64, u64)> = nodes.iter().map(|node| (node.handle, fresh())).collect();
+        let renamed = |old: u64| new.iter().find(|(of, _)| *of == old).map(|(_, new)| *new);
+        for node in &mut nodes {
+            node.original = node.handle;
+            node.handle = renamed(node.handle).unwrap_or_default();
+            node.after = node.after.iter().filter_map(|old| renamed(*old)).collect();
+        }
+        Graph {
+            nodes: Mutex::new(nodes),
+        }
+    }
+}
+
+/// Does the work of nodes that are in order.
+pub(crate) fn run(nodes: &[Node], context: &Context) -> Outcome {
+    for node in nodes {
+        context.check()?;
+        (node.work)(context)?;
+        race::next_piece();
+    }
+    Ok(())
 }
 
 /// A graph that is ready to launch.

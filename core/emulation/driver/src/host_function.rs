@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use crate::call::Outcome;
 use crate::code::Code;
 use crate::context::current;
 use crate::driver::IN_HOST_FUNCTION;
 use crate::race;
-use crate::call::Outcome;
 use crate::stream::{Work, stream};
 
 /// The program's pointer, handed back to it.

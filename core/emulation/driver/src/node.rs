@@ -1,120 +1,19 @@
-//! Graphs, and their nodes, which are made one by one or by a capture.
+//! The driver's calls on the nodes of graphs.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
-use crate::context::{Context, by_handle_or_current};
+use crate::context::by_handle_or_current;
 use crate::copy::Copy3d;
 use crate::driver::{driver, fresh};
 use crate::event::{record_work, wait_work};
 use crate::fill::FillNode;
+use crate::graph::{Graph, Kind, Node, run};
 use crate::host_function::HostNode;
 use crate::kernel::launch::KernelNode;
-use crate::race;
 use crate::stream::Work;
 use crate::sync::lock;
-
-/// What a node does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Kernel,
-    Copy,
-    Fill,
-    Host,
-    Child,
-    Empty,
-    Wait,
-    Record,
-    /// Work of a capture, of which only the order is known.
-    Captured,
-}
-
-/// A node of a graph.
-#[derive(Clone)]
-pub(crate) struct Node {
-    handle: u64,
-    kind: Kind,
-    work: Work,
-    /// Nodes that come before it.
-    after: Vec<u64>,
-    /// The node of which it is the copy in a clone.
-    original: u64,
-}
-
-/// A graph: its nodes in the order in which they were made.
-#[derive(Default)]
-pub(crate) struct Graph {
-    nodes: Mutex<Vec<Node>>,
-}
-
-impl Graph {
-    /// The graph of work that was captured.
-    pub(crate) fn in_a_row(work: Vec<Work>) -> Graph {
-        let mut nodes: Vec<Node> = Vec::with_capacity(work.len());
-        for work in work {
-            let after = nodes.last().map(|node| node.handle).into_iter().collect();
-            nodes.push(Node {
-                handle: fresh(),
-                kind: Kind::Captured,
-                work,
-                after,
-                original: 0,
-            });
-        }
-        Graph {
-            nodes: Mutex::new(nodes),
-        }
-    }
-
-    /// The nodes, each behind those that it depends on. A circle is refused.
-    pub(crate) fn in_order(&self) -> Outcome<Vec<Node>> {
-        let mut left = lock(&self.nodes).clone();
-        let mut ordered = Vec::with_capacity(left.len());
-        let mut done = HashSet::new();
-        while !left.is_empty() {
-            let before = ordered.len();
-            left.retain(|node| {
-                let ready = node.after.iter().all(|other| done.contains(other));
-                if ready {
-                    done.insert(node.handle);
-                    ordered.push(node.clone());
-                }
-                !ready
-            });
-            if ordered.len() == before {
-                return Err(Code::INVALID_VALUE);
-            }
-        }
-        Ok(ordered)
-    }
-
-    /// The same graph with nodes of its own.
-    fn duplicate(&self) -> Graph {
-        let mut nodes = lock(&self.nodes).clone();
-        let new: Vec<(u64, u64)> = nodes.iter().map(|node| (node.handle, fresh())).collect();
-        let renamed = |old: u64| new.iter().find(|(of, _)| *of == old).map(|(_, new)| *new);
-        for node in &mut nodes {
-            node.original = node.handle;
-            node.handle = renamed(node.handle).unwrap_or_default();
-            node.after = node.after.iter().filter_map(|old| renamed(*old)).collect();
-        }
-        Graph {
-            nodes: Mutex::new(nodes),
-        }
-    }
-}
-
-/// Does the work of nodes that are in order.
-pub(crate) fn run(nodes: &[Node], context: &Context) -> Outcome {
-    for node in nodes {
-        context.check()?;
-        (node.work)(context)?;
-        race::next_piece();
-    }
-    Ok(())
-}
 
 fn graph(handle: u64) -> Outcome<Arc<Graph>> {
     let graph = lock(&driver()?.graphs).get(&handle).cloned();
