@@ -153,7 +153,7 @@ fn start() -> Outcome {
 /// The host build of oxshmem's kernels that an installation has beside this library, for programs that carry none: those that no
 /// `oxshmem cuda cc` has linked.
 fn installed_kernels() -> Option<PathBuf> {
-    let own = crate::proc_address::own_file()?;
+    let own = crate::own_file::own_file()?;
     let own = std::fs::canonicalize(OsStr::from_bytes(own.to_bytes())).ok()?;
     let kernels = own.with_file_name("libsoftcuda_kernels.so");
     kernels.is_file().then_some(kernels)

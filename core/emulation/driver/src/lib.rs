@@ -34,6 +34,7 @@ mod memop;
 mod memory;
 mod nic;
 mod node;
+mod own_file;
 mod proc_address;
 mod race;
 mod stream;

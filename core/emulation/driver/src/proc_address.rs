@@ -1,30 +1,17 @@
 //! `cuGetProcAddress`: the driver's own symbols, by the names that CUDA's headers use.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 
 use crate::call::{In, Out};
 use crate::code::Code;
-use crate::driver::cuInit;
+use crate::own_file::own_file;
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`: such variants are not there.
 const PER_THREAD: u64 = 2;
 /// Values of the status: found, or no such symbol.
 const FOUND: u32 = 0;
 const NO_SYMBOL: u32 = 1;
-
-/// The file that this library was loaded from, as the loader names it.
-pub(crate) fn own_file() -> Option<&'static CStr> {
-    // SAFETY: all zeroes is a valid `Dl_info`.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: dladdr looks up a code address, of this library's own code.
-    let found = unsafe { libc::dladdr(cuInit as *const c_void, &raw mut info) };
-    if found == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the name ends, and lives as long as the library.
-    Some(unsafe { CStr::from_ptr(info.dli_fname) })
-}
 
 /// This library, as the loader knows it.
 fn own_handle() -> Option<usize> {

@@ -1,64 +1,16 @@
 //! Libraries of kernels (`CUlibrary`): code that is loaded once, and gets a module in each context that uses it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::module::{self, Log, Modules, Source};
+use super::module::{self, Kernel, Library, Log, Source, function_of, module_in};
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
-use crate::context::{Context, current};
-use crate::driver::{Driver, driver, fresh};
+use crate::context::current;
+use crate::driver::{driver, fresh};
 use crate::sync::lock;
 
-/// The loaded code, and what was asked for of it.
-pub(super) struct Library {
-    source: Arc<Source>,
-    /// The module in each context that used the library.
-    modules: HashMap<u64, u64>,
-}
-
-/// A kernel of a library, which belongs to no context.
-pub(super) struct Kernel {
-    library: u64,
-    name: String,
-}
-
-/// The library's module in this context; it is made at the first use.
-fn module_in(modules: &mut Modules, library: u64, context: &Context) -> Outcome<u64> {
-    let known = modules.libraries.get(&library);
-    let known = known.ok_or(Code::INVALID_HANDLE)?;
-    // A context that was destroyed has taken its modules with it.
-    if let Some(handle) = known.modules.get(&context.handle)
-        && modules.has(*handle)
-    {
-        return Ok(*handle);
-    }
-    let source = known.source.clone();
-    let handle = modules.add(context, source);
-    if let Some(library) = modules.libraries.get_mut(&library) {
-        library.modules.insert(context.handle, handle);
-    }
-    Ok(handle)
-}
-
-/// The function that stands for a library's kernel in the caller's context.
-pub(super) fn function_of(driver: &Driver, kernel: u64) -> Outcome<u64> {
-    let context = current()?;
-    let (module, name) = {
-        let mut modules = lock(&driver.modules);
-        let known = modules.kernels.get(&kernel);
-        let known = known.ok_or(Code::INVALID_HANDLE)?;
-        let (library, name) = (known.library, known.name.clone());
-        (module_in(&mut modules, library, &context)?, name)
-    };
-    module::find_function(driver, module, &name)
-}
-
 fn add(out: Out<u64>, source: Source) -> Outcome {
-    let library = Library {
-        source: Arc::new(source),
-        modules: HashMap::new(),
-    };
+    let library = Library::new(Arc::new(source));
     let handle = fresh();
     lock(&driver()?.modules).libraries.insert(handle, library);
     out.set(handle)

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::culibrary;
 use super::image::{self, Image};
 use super::ptx::{self, Declarations};
 use super::shape::{MOST_THREADS, Packed};
@@ -93,8 +92,8 @@ struct Module {
 pub(crate) struct Modules {
     modules: HashMap<u64, Module>,
     functions: HashMap<u64, Arc<Function>>,
-    pub(super) libraries: HashMap<u64, culibrary::Library>,
-    pub(super) kernels: HashMap<u64, culibrary::Kernel>,
+    pub(super) libraries: HashMap<u64, Library>,
+    pub(super) kernels: HashMap<u64, Kernel>,
 }
 
 impl Modules {
@@ -109,7 +108,7 @@ impl Modules {
         self.modules.get_mut(&handle).ok_or(Code::INVALID_HANDLE)
     }
 
-    pub(super) fn has(&self, module: u64) -> bool {
+    fn has(&self, module: u64) -> bool {
         self.modules.contains_key(&module)
     }
 
@@ -127,13 +126,66 @@ impl Modules {
     }
 }
 
+/// A library (`CUlibrary`): its code, and what was asked for of it.
+pub(super) struct Library {
+    pub(super) source: Arc<Source>,
+    /// The module in each context that used the library.
+    pub(super) modules: HashMap<u64, u64>,
+}
+
+impl Library {
+    pub(super) fn new(source: Arc<Source>) -> Library {
+        Library {
+            source,
+            modules: HashMap::new(),
+        }
+    }
+}
+
+/// A kernel of a library, which belongs to no context.
+pub(super) struct Kernel {
+    pub(super) library: u64,
+    pub(super) name: String,
+}
+
+/// The library's module in this context; it is made at the first use.
+pub(super) fn module_in(modules: &mut Modules, library: u64, context: &Context) -> Outcome<u64> {
+    let known = modules.libraries.get(&library);
+    let known = known.ok_or(Code::INVALID_HANDLE)?;
+    // A context that was destroyed has taken its modules with it.
+    if let Some(handle) = known.modules.get(&context.handle)
+        && modules.has(*handle)
+    {
+        return Ok(*handle);
+    }
+    let source = known.source.clone();
+    let handle = modules.add(context, source);
+    if let Some(library) = modules.libraries.get_mut(&library) {
+        library.modules.insert(context.handle, handle);
+    }
+    Ok(handle)
+}
+
+/// The function that stands for a library's kernel in the caller's context.
+pub(super) fn function_of(driver: &Driver, kernel: u64) -> Outcome<u64> {
+    let context = current()?;
+    let (module, name) = {
+        let mut modules = lock(&driver.modules);
+        let known = modules.kernels.get(&kernel);
+        let known = known.ok_or(Code::INVALID_HANDLE)?;
+        let (library, name) = (known.library, known.name.clone());
+        (module_in(&mut modules, library, &context)?, name)
+    };
+    find_function(driver, module, &name)
+}
+
 /// A function by its handle, of a module that is still loaded. The kernel of a library stands for its function in the current context.
 pub(crate) fn function(handle: u64) -> Outcome<Arc<Function>> {
     let driver = driver()?;
     let find = |handle| lock(&driver.modules).functions.get(&handle).cloned();
     match find(handle) {
         Some(function) => Ok(function),
-        None => find(culibrary::function_of(driver, handle)?).ok_or(Code::INVALID_HANDLE),
+        None => find(function_of(driver, handle)?).ok_or(Code::INVALID_HANDLE),
     }
 }
 

@@ -411,7 +411,7 @@ mod tests {
         shadow.note(0, 4, load, &nothing());
         shadow.see(0, load.stamp.agent);
         shadow.note(0, 4, write, &nothing());
-        // What it saw was before the write.
+        // The load was before the write.
         assert!(shadow.note(0, 4, read, &nothing()).is_some());
         shadow.see(0, load.stamp.agent);
         assert!(shadow.note(0, 4, read, &nothing()).is_none());
