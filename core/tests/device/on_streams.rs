@@ -302,6 +302,7 @@ fn beside_all_calls(world: &World, n: usize, len: usize) -> Result<()> {
     let _sources = (
         filled(world, &vec![0_u64; len])?,
         filled(world, &vec![0_u64; n * len])?,
+        filled(world, &vec![0_u64; n * len])?,
     );
     Ok(())
 }

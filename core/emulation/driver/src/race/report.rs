@@ -197,8 +197,8 @@ fn mend(notes: &Notes, one: &Access, other: &Access) -> &'static str {
     let is_put =
         |operand: Option<Operand>| matches!(operand, Some(Operand::Dest | Operand::Signalled));
     if between && is_put(operands[0]) && operands[1].is_none() {
-        return "A put comes once its target is free there: that PE has a fence, and a signal or flag behind it, for which the PE that puts \
-                waits; or both meet in a barrier.";
+        return "Either another PE uses what a nonblocking put writes: behind a quiet or fence of a thread that comes after the call, a signal or \
+                flag, and a wait for it. Or the put comes once its target is free there: behind a fence and a signal of that PE, and a wait for it.";
     }
     match operands.into_iter().flatten().next() {
         None => {}
