@@ -147,108 +147,42 @@ pub(crate) fn refuse(
     })
 }
 
-/// One member's elements for all.
-#[pyfunction]
-pub(crate) fn broadcast(
-    py: Python<'_>,
-    job: &Job,
-    team: u64,
-    dst: &Block,
-    to: Part,
-    src: &Block,
-    of: Part,
-    width: usize,
-    root: usize,
-) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, of));
-    on_both(
-        py,
-        job,
-        "broadcast",
-        team,
-        dst,
-        src,
-        align_of_width(width),
-        |team, dst, src| by_width!(width, |dst, src| Ok(team.broadcast(dst, src, root)?)),
-    )
+/// Calls of a team that move elements of a width.
+macro_rules! moves {
+    ($($(#[$doc:meta])* $name:ident $call:literal ($($more:ident: $type:ty)?) -> $result:ty;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            job: &Job,
+            team: u64,
+            dst: &Block,
+            to: Part,
+            src: &Block,
+            of: Part,
+            width: usize,
+            $($more: $type,)?
+        ) -> PyResult<$result> {
+            let (dst, src) = ((dst, to), (src, of));
+            let align = align_of_width(width);
+            on_both(py, job, $call, team, dst, src, align, |team, dst, src| {
+                by_width!(width, |dst, src| Ok(team.$name(dst, src $(, $more)?)?))
+            })
+        }
+    )*};
+}
+moves! {
+    /// One member's elements for all.
+    broadcast "broadcast" (root: usize) -> ();
+    /// All members' elements for all, the same number of each.
+    fcollect "fcollect" () -> ();
+    /// All members' elements for all, any number of each. Gives the number of this PE's bytes that come before it.
+    collect "collect" () -> usize;
+    /// A part of each member's elements for each.
+    alltoall "alltoall" () -> ();
 }
 
-/// All members' elements for all, the same number of each.
-#[pyfunction]
-pub(crate) fn fcollect(
-    py: Python<'_>,
-    job: &Job,
-    team: u64,
-    dst: &Block,
-    to: Part,
-    src: &Block,
-    of: Part,
-    width: usize,
-) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, of));
-    on_both(
-        py,
-        job,
-        "fcollect",
-        team,
-        dst,
-        src,
-        align_of_width(width),
-        |team, dst, src| by_width!(width, |dst, src| Ok(team.fcollect(dst, src)?)),
-    )
-}
-
-/// All members' elements for all, any number of each. Gives the number of this PE's bytes that come before it.
-#[pyfunction]
-pub(crate) fn collect(
-    py: Python<'_>,
-    job: &Job,
-    team: u64,
-    dst: &Block,
-    to: Part,
-    src: &Block,
-    of: Part,
-    width: usize,
-) -> PyResult<usize> {
-    let (dst, src) = ((dst, to), (src, of));
-    on_both(
-        py,
-        job,
-        "collect",
-        team,
-        dst,
-        src,
-        align_of_width(width),
-        |team, dst, src| by_width!(width, |dst, src| Ok(team.collect(dst, src)?)),
-    )
-}
-
-/// A part of each member's elements for each.
-#[pyfunction]
-pub(crate) fn alltoall(
-    py: Python<'_>,
-    job: &Job,
-    team: u64,
-    dst: &Block,
-    to: Part,
-    src: &Block,
-    of: Part,
-    width: usize,
-) -> PyResult<()> {
-    let (dst, src) = ((dst, to), (src, of));
-    on_both(
-        py,
-        job,
-        "alltoall",
-        team,
-        dst,
-        src,
-        align_of_width(width),
-        |team, dst, src| by_width!(width, |dst, src| Ok(team.alltoall(dst, src)?)),
-    )
-}
-
-/// The same with strides, in elements.
+/// A part of each member's elements for each, with strides, in elements.
 #[pyfunction]
 pub(crate) fn alltoalls(
     py: Python<'_>,

@@ -9,10 +9,21 @@ use crate::context::current;
 use crate::driver::{driver, fresh};
 use crate::sync::lock;
 
-fn add(out: Out<u64>, source: Source) -> Outcome {
+/// The options of a load that are for the JIT: their numbers, their values, and how many there are.
+type Options = (In<u32>, In<usize>, u32);
+
+/// Makes a library of code that `source` loads.
+fn load(
+    out: Out<u64>,
+    (options, values, count): Options,
+    source: impl FnOnce(Log) -> Outcome<Source>,
+) -> Outcome {
+    let driver = driver()?;
+    out.check()?;
+    let source = source(Log::of_options(options, values, count)?)?;
     let library = Library::new(Arc::new(source));
     let handle = fresh();
-    lock(&driver()?.modules).libraries.insert(handle, library);
+    lock(&driver.modules).libraries.insert(handle, library);
     out.set(handle)
 }
 
@@ -29,10 +40,7 @@ driver_calls! {
         library_count: u32,
     ) {
         let _ = (library_options, library_values, library_count);
-        driver()?;
-        out.check()?;
-        let log = Log::of_options(options, values, count)?;
-        add(out, Source::load(code, log)?)
+        load(out, (options, values, count), |log| Source::load(code, log))
     }
 
     /// Loads code from a file.
@@ -47,10 +55,7 @@ driver_calls! {
         library_count: u32,
     ) {
         let _ = (library_options, library_values, library_count);
-        driver()?;
-        out.check()?;
-        let log = Log::of_options(options, values, count)?;
-        add(out, Source::load_file(path, log)?)
+        load(out, (options, values, count), |log| Source::load_file(path, log))
     }
 
     /// Unloads a library, and its modules in all contexts.

@@ -152,7 +152,7 @@ pub(super) fn end_atomic(
         let mut notes = notes();
         let name = notes.byte(at);
         notes.shadow.see(name, thread.agent);
-        let new = notes.unread(thread, at, order, of_host);
+        let new = notes.unread(thread, name, order, of_host);
         drop(notes);
         thread.reads(&new, order);
     }
@@ -160,10 +160,15 @@ pub(super) fn end_atomic(
 }
 
 impl Notes {
-    /// The releases that are published in a word, as far as a thread has not read them yet. In a word that other processes may write, too, their
-    /// hosts may have passed on what they were told: their writes are not seen.
-    fn unread(&mut self, thread: &Thread, at: usize, order: Order, of_host: bool) -> Vec<Released> {
-        let name = self.byte(at);
+    /// The releases that are published in a word, given by its name, as far as a thread has not read them yet. In a word that other
+    /// processes may write, too, their hosts may have passed on what they were told: their writes are not seen.
+    fn unread(
+        &mut self,
+        thread: &Thread,
+        name: usize,
+        order: Order,
+        of_host: bool,
+    ) -> Vec<Released> {
         let host = of_host.then(|| Arc::clone(self.known()));
         let published = self.published.get(&name).into_iter().flatten();
         let unread = published.filter(|one| !thread.has_read(one, order));
