@@ -90,6 +90,20 @@ impl Scoped {
         &self.hazards
     }
 
+    /// The number of accesses that an agent has made.
+    #[must_use]
+    pub fn accesses(&self, agent: Agent) -> u32 {
+        let me = self.agents.get(agent.0);
+        me.map_or(0, |me| me.view.accesses(agent.0))
+    }
+
+    /// Whether what an agent does from here on is ordered behind another's access of this number.
+    #[must_use]
+    pub fn knows(&self, agent: Agent, other: Agent, access: u32) -> bool {
+        let me = self.agents.get(agent.0);
+        me.is_some_and(|me| me.view.accesses(other.0) >= access)
+    }
+
     /// The last value in the order of a location's writes.
     #[must_use]
     pub fn last(&self, word: Word) -> u64 {

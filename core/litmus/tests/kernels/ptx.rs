@@ -78,6 +78,11 @@ impl Instruction {
         self.name == "ld"
     }
 
+    /// Whether it changes a word by what it finds there.
+    pub fn is_atomic(&self) -> bool {
+        self.name == "atom" || self.name == "red"
+    }
+
     /// Whether it gives the lanes of the warp before its thread's.
     pub fn is_lanes_before(&self) -> bool {
         self.is_lanes_before

@@ -30,7 +30,7 @@ pub enum End {
     Hazard,
     /// Some thread never ended.
     Endless,
-    /// An access to no word.
+    /// An access to no word, or an atomic for several lanes that is not behind an earlier one of theirs.
     Fault(String),
 }
 

@@ -29,6 +29,10 @@ pub struct Thread {
     last: Option<(usize, u64)>,
     /// The lanes that came to a place with it, if they have gone on.
     lanes_here: Option<u32>,
+    /// The lanes for which the next atomic of the first of them is made, this one among them.
+    joined: Option<u32>,
+    /// The last atomic that was made for it at each address: whose it was, and the number of its access.
+    atomics: HashMap<usize, (Agent, u32)>,
     /// The values of an exchange, by lane, if all have come to it.
     values: HashMap<usize, u64>,
 }
@@ -250,6 +254,30 @@ impl Simulation {
         for thread in here {
             self.threads[thread].state = ThreadState::Ready;
             self.threads[thread].lanes_here = Some(lanes);
+            self.threads[thread].joined = Some(lanes);
+        }
+    }
+
+    /// The thread makes an atomic, for the lanes that came to its place with it, too. It has to be ordered behind the last one that was made
+    /// for each of them: lanes have no common program order, so it might come first. The simulated memory has no way to show that, as
+    /// the value of the earlier one is known.
+    fn makes_atomic(&mut self, at: usize) {
+        let me = self.me();
+        let (agent, place) = (me.agent, (me.pe, me.block));
+        let lanes = me.joined.unwrap_or(1 << me.lane);
+        let machine = &self.memory.machine;
+        let made = (agent, machine.accesses(agent) + 1);
+        let mut is_behind = true;
+        for thread in &mut self.threads {
+            if (thread.pe, thread.block) == place && lanes & 1 << thread.lane != 0 {
+                thread.joined = None;
+                let last = thread.atomics.insert(at, made);
+                is_behind &= last.is_none_or(|(other, access)| machine.knows(agent, other, access));
+            }
+        }
+        if !is_behind {
+            let fault = format!("{}: an atomic at {at:#x} before one of its lanes'", self.name());
+            self.memory.fault = Some(fault);
         }
     }
 
@@ -282,6 +310,8 @@ impl Thread {
             stored: None,
             last: None,
             lanes_here: None,
+            joined: None,
+            atomics: HashMap::new(),
             values: HashMap::new(),
         }
     }
@@ -300,6 +330,9 @@ extern "C" fn ptx(text: *const c_char, at: *const c_void, a: u64, b: u64) -> u64
         let value = if instruction.is_lanes_before() {
             (1 << run.me().lane) - 1
         } else {
+            if instruction.is_atomic() {
+                run.makes_atomic(at.addr());
+            }
             instruction.perform(&mut run.memory, agent, at.addr(), a, b)
         };
         run.acted(instruction.is_load().then_some((at.addr(), value)));
