@@ -276,7 +276,10 @@ impl Simulation {
             }
         }
         if !is_behind {
-            let fault = format!("{}: an atomic at {at:#x} before one of its lanes'", self.name());
+            let fault = format!(
+                "{}: an atomic at {at:#x} before one of its lanes'",
+                self.name()
+            );
             self.memory.fault = Some(fault);
         }
     }
