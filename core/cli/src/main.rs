@@ -15,6 +15,8 @@ mod job;
 mod litmus;
 mod manual;
 mod output;
+#[cfg(test)]
+mod pages;
 mod perf;
 mod run;
 
