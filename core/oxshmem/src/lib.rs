@@ -209,4 +209,7 @@ mod pages {
     struct Collectives;
     #[doc = include_str!("../../../docs/guide/from-mpi.md")]
     struct FromMpi;
+    #[cfg(feature = "cuda")]
+    #[doc = include_str!("../../../docs/gpu.md")]
+    struct Gpu;
 }
