@@ -69,7 +69,7 @@ impl Choices {
             "scratch" => Ok(Some(CollectiveAlgorithm::Eager)),
             "direct" => Ok(Some(CollectiveAlgorithm::Direct)),
             other => Err(format!(
-                "{other:?} is no way; choose auto, scratch or direct, or flat"
+                "{other:?} is no algorithm; choose auto, scratch or direct, or flat"
             )),
         };
         let mut choices = Choices::default();

@@ -97,7 +97,7 @@ variables! {
     "OXSHMEM_BOOTSTRAP", "auto",
         "how the PEs find each other: auto, launcher, torchrun, pmi1, pmi2, pmix or single";
     "OXSHMEM_HUB_ADDRESS", "all of rank 0's addresses",
-        "host or host:port where PEs on other hosts reach the job's meeting point";
+        "host or host:port where PEs on other hosts reach the job's rendezvous";
     "OXSHMEM_HOST_ID", "the kernel's boot id",
         "which host this PE says it is on; PEs of one id try to share memory";
     "OXSHMEM_SPIN", "auto",
@@ -109,7 +109,7 @@ variables! {
         "levels of a log on stderr, for all or by target: error, warn, info, debug or trace, such as \
          info,oxshmem_verbs=debug; with it warnings go there too";
     "OXSHMEM_STATS", "0",
-        "1 has PE 0 write to stderr at the end what each PE has done (operations and bytes by way, waits, the heap's \
+        "1 has PE 0 write to stderr at the end what each PE has done (operations and bytes by path, waits, the heap's \
          most), any other value to the file of that name; slower; the same on every PE";
     "OXSHMEM_RSH", "ssh",
         "the command by which oxshmem run --hosts reaches a host, such as ssh {host}";
