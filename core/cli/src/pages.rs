@@ -88,7 +88,7 @@ fn commands(block: &str, folder: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What is wrong with a command. One that is only mentioned may end early.
+/// The fault of a command, if it has one. A command that is only mentioned may end early.
 fn fault(words: &[String], is_mention: bool) -> Option<String> {
     if let Some(script) = words.first().and_then(|first| first.strip_prefix("ci_")) {
         let exists = top().join("ci").join(script).is_file();
@@ -192,4 +192,33 @@ fn wrong_commands_are_found() {
     }
     let right = "```sh\nfor i in $(seq 2); do oxshmem perf --quick put; done\n```";
     assert_eq!(faults(right), (2, Vec::new()));
+}
+
+/// The page of the environment variables.
+#[cfg(all(feature = "cuda", feature = "ofi", feature = "verbs"))]
+fn variables() -> String {
+    let mut page = String::from(
+        "# Environment variables\n\n\
+         All variables that oxshmem reads, with what holds where they are not set. `oxshmem info --variables` lists them with the values of now.\n\
+         The launcher `oxshmem run` passes those of a name with `OXSHMEM_`, `SHMEM_`, `SMA_` and `NVSHMEM_` on to other hosts.\n\n\
+         | variable | unless set | meaning |\n|---|---|---|\n",
+    );
+    for one in oxshmem::variables() {
+        let cells = [one.default, one.meaning].map(|text| text.replace('|', "\\|"));
+        page += &format!("| `{}` | {} | {} |\n", one.name, cells[0], cells[1]);
+    }
+    page
+}
+
+/// `OXSHMEM_TEST_WRITE=1` writes it.
+#[cfg(all(feature = "cuda", feature = "ofi", feature = "verbs"))]
+#[test]
+fn the_page_of_the_variables_is_current() {
+    let page = top().join("docs/variables.md");
+    if std::env::var_os("OXSHMEM_TEST_WRITE").is_some() {
+        fs::write(&page, variables()).unwrap();
+    }
+    let now = fs::read_to_string(page).unwrap_or_default();
+    let test = "OXSHMEM_TEST_WRITE=1 cargo test -p oxshmem-cli pages";
+    assert!(now == variables(), "docs/variables.md is another: {test}");
 }

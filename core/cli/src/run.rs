@@ -16,6 +16,7 @@ mod values;
 
 use bind::Bind;
 pub use compat_options::options;
+use values::by_host;
 pub use values::{duration, pes, policy};
 
 /// Start a program as a job of several PEs, on this host or on several.
@@ -53,6 +54,9 @@ pub struct Args {
     /// Begin each line of output with its PE's number, such as [3]. -l is the same.
     #[arg(long)]
     tag_output: bool,
+    /// The number of PEs of each host, as Open MPI and Slurm give it. The parser always refuses it, and says what to give.
+    #[arg(short = 'N', long = "map-by", hide = true, value_name = "PLACES", value_parser = by_host)]
+    _by_host: Option<u32>,
     /// The program and its arguments, passed on as they are.
     #[arg(
         value_name = "PROG",

@@ -109,7 +109,7 @@ impl CommandLine {
                     Some("slot") => {}
                     // This value also sets the number of PEs, so the parser refuses it.
                     None | Some("ppr") => {
-                        self.taken.push(word);
+                        self.taken.push("--map-by".into());
                         self.taken.extend(value);
                     }
                     Some(_) => self.leave_out(option, value),

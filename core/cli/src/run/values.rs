@@ -15,6 +15,11 @@ pub fn pes(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Refuses a number of PEs by host.
+pub fn by_host(_: &str) -> Result<u32, String> {
+    Err("give the number of PEs by -n, or by host as in --hosts a:2,b:2".into())
+}
+
 /// Reads a `--bind` policy.
 pub fn policy(text: &str) -> Result<Policy, oxshmem_topo::ParsePolicyError> {
     text.parse()

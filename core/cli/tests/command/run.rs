@@ -126,7 +126,11 @@ fn run_refuses_bad_arguments_with_a_remedy() {
         (&["run", "-n", "2"], "<PROG>"),
         (&["run", "--tag", "true"], "--tag-output"),
         (&["run", "--bind-to", "board", "true"], "none, core, numa"),
-        (&["run", "--map-by", "ppr:2:node", "true"], "--map-by"),
+        (
+            &["run", "--map-by", "ppr:2:node", "true"],
+            "--hosts a:2,b:2",
+        ),
+        (&["run", "-N", "2", "true"], "--hosts a:2,b:2"),
     ] {
         let (status, stdout, stderr) = run(args);
         assert_eq!(
