@@ -55,8 +55,11 @@ pub struct Args {
     #[arg(long)]
     tag_output: bool,
     /// The number of PEs of each host, as Open MPI and Slurm give it. The parser always refuses it, and says what to give.
-    #[arg(short = 'N', long = "map-by", hide = true, value_name = "PLACES", value_parser = by_host)]
-    _by_host: Option<u32>,
+    #[arg(short = 'N', hide = true, value_name = "N", value_parser = by_host)]
+    _per_host: Option<u32>,
+    /// The same.
+    #[arg(long = "map-by", hide = true, value_name = "PLACES", value_parser = by_host)]
+    _map_by: Option<u32>,
     /// The program and its arguments, passed on as they are.
     #[arg(
         value_name = "PROG",

@@ -32,7 +32,10 @@ fn options_of_the_launcher_come_in_any_order() {
         (&["-np", "none", "a"][..], "none"),
         (&["-np"], "value is required"),
         (&["-np", "2"], "PROG"),
-        (&["-N", "2", "a"], "'-N'"),
+        (
+            &["-N", "2", "a"],
+            "for '-N <N>': give the number of PEs by -n",
+        ),
     ] {
         let output = tool("oshrun").args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", both(&output));
