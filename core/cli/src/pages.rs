@@ -61,10 +61,7 @@ fn mentions(text: &str) -> Vec<String> {
 
 /// The words of each command of a block.
 fn commands(block: &str, folder: &Path) -> Vec<Vec<String>> {
-    let block = block
-        .replace("../oxshmem/ci/", "ci/")
-        .replace("ci/", "in-ci/");
-    let block = block.replace("in-ci/", "ci_");
+    let block = block.replace("../oxshmem/ci/", "ci/").replace("ci/", "ci_");
     let script = format!("{NOTHING_RUNS}\n{block}");
     let mut bash = Process::new("bash");
     let ran = bash
@@ -125,6 +122,8 @@ fn faults(text: &str) -> (usize, Vec<String>) {
     let name = format!("oxshmem-pages-{}-{number}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).unwrap();
+    let known: BTreeSet<_> = oxshmem::variables().iter().map(|one| one.name).collect();
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let mut count = 0;
     let mut found = Vec::new();
     let blocks = blocks(text).into_iter().map(|block| (block, false));
@@ -136,8 +135,6 @@ fn faults(text: &str) -> (usize, Vec<String>) {
                 fault(&words, is_mention).map(|why| format!("`{}`: {why}", words.join(" "))),
             );
         }
-        let known: BTreeSet<_> = oxshmem::variables().iter().map(|one| one.name).collect();
-        let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         for name in block.split(|c| !is_name(c)) {
             if name.starts_with("OXSHMEM_") && !known.contains(name) {
                 found.push(format!("there is no variable {name}: {block}"));
