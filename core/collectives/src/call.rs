@@ -558,12 +558,18 @@ impl<'t> CollectiveCall<'t> {
     fn abort_collectives(&self, by_words: bool) {
         let (worker, team) = (self.worker, self.team);
         let transfer = Transfer::new(worker.in_call("give_up"), "give_up");
+        let why = self
+            .state
+            .aborted
+            .as_deref()
+            .unwrap_or("it ended a collective call");
+        let disconnect = Message::disconnect(&why);
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
             for AbortWord { slot, word, to } in team.abort_words(epoch) {
                 // The lane to the member has failed, but maybe not the member's lane to this PE. The message
                 // over the bootstrap makes this PE a lost one to the member.
                 if !by_words || transfer.announce(slot, word, to).is_err() {
-                    let _ = worker.send(to, &Message::Disconnect);
+                    let _ = worker.send(to, &disconnect);
                 }
             }
         }

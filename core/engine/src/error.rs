@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::peer::forgetful;
+use crate::peer::loss_reasons;
 
 /// The result of an operation of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -59,7 +59,7 @@ pub enum Error {
         why: String,
     },
     /// A PE that the operation needs has died or left.
-    #[error("{call}: {}", forgetful::describe_lost(*.pe))]
+    #[error("{call}: {}", loss_reasons::describe_lost(*.pe))]
     PeerLost {
         /// The call.
         call: &'static str,
@@ -135,7 +135,7 @@ impl From<oxshmem_bootstrap::Error> for Error {
             // The PE's own goodbye says more than the end of its connection.
             oxshmem_bootstrap::Error::PeerGone {
                 operation, rank, ..
-            } if forgetful::has_forgotten(rank as usize) => Error::PeerLost {
+            } if loss_reasons::left_without_finalize(rank as usize) => Error::PeerLost {
                 call: operation,
                 pe: rank as usize,
             },

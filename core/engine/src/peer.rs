@@ -2,7 +2,7 @@
 
 pub mod entry;
 mod exit_reports;
-pub mod forgetful;
 pub mod liveness;
+pub mod loss_reasons;
 pub mod mapped_table;
 pub(crate) mod pe_set;

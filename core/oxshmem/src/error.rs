@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oxshmem_collectives::error::Error as CollectiveError;
 use oxshmem_engine::error::Error as EngineError;
-use oxshmem_engine::peer::forgetful;
+use oxshmem_engine::peer::loss_reasons;
 
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -193,7 +193,7 @@ pub enum Error {
         why: String,
     },
     /// A PE that the call needs has died or left.
-    #[error("{call}: {}", forgetful::describe_lost(*.pe))]
+    #[error("{call}: {}", loss_reasons::describe_lost(*.pe))]
     PeerLost {
         /// The call.
         call: &'static str,
@@ -302,7 +302,7 @@ impl From<oxshmem_bootstrap::Error> for Error {
             // The PE's own goodbye says more than the end of its connection.
             oxshmem_bootstrap::Error::PeerGone {
                 operation, rank, ..
-            } if forgetful::has_forgotten(rank as usize) => Error::PeerLost {
+            } if loss_reasons::left_without_finalize(rank as usize) => Error::PeerLost {
                 call: operation,
                 pe: rank as usize,
             },

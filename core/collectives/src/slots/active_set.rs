@@ -125,7 +125,7 @@ impl<'m> Agreement<'m> {
         }
         for pe in self.members.pes().filter(|pe| *pe != worker.engine.me) {
             // A PE that is gone waits for nothing.
-            let _ = worker.send(pe, &Message::Disconnect);
+            let _ = worker.send(pe, &Message::disconnect(error));
         }
     }
 

@@ -1,12 +1,14 @@
 //! The messages of PEs to each other by the bootstrap, once the job runs.
 
+use std::fmt::Display;
+
 use crate::gpu::stage_request::StageRequest;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The sender takes part in no collective call any more.
-    Disconnect,
+    /// The sender takes part in no collective call any more, for this reason.
+    Disconnect(String),
     /// A request; the reply has this number.
     Request(u64, ControlRequest),
     /// The reply to the request of this number, or the reason why there is none.
@@ -33,7 +35,15 @@ pub enum ControlRequest {
     Stage(StageRequest),
 }
 
+/// The most characters of a reason that a PE sends to another. A reason may quote that of a third PE.
+const MAX_REASON: usize = 1000;
+
 impl Message {
+    /// The message that this PE takes part in no collective call any more, for this reason.
+    pub fn disconnect(why: &dyn Display) -> Message {
+        Message::Disconnect(why.to_string().chars().take(MAX_REASON).collect())
+    }
+
     /// The bytes of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let with = |kind: u8, number: u64, rest: &[&[u8]]| {
@@ -43,7 +53,7 @@ impl Message {
             bytes
         };
         match self {
-            Message::Disconnect => with(0, 0, &[]),
+            Message::Disconnect(why) => with(0, 0, &[why.as_bytes()]),
             Message::Request(number, ControlRequest::FlushGpu) => with(1, *number, &[]),
             Message::Request(
                 number,
@@ -71,7 +81,9 @@ impl Message {
         let (number, rest) = rest.split_first_chunk::<8>()?;
         let number = u64::from_le_bytes(*number);
         match kind {
-            0 => Some(Message::Disconnect),
+            0 => Some(Message::Disconnect(
+                String::from_utf8_lossy(rest).into_owned(),
+            )),
             1 => Some(Message::Request(number, ControlRequest::FlushGpu)),
             2 => {
                 let (len, rest) = rest.split_first_chunk()?;
@@ -111,7 +123,7 @@ mod tests {
             endpoint: vec![0, 255, 7],
         };
         for message in [
-            Message::Disconnect,
+            Message::Disconnect("its lane has failed".into()),
             Message::Request(u64::MAX, ControlRequest::FlushGpu),
             Message::Request(9, connect),
             Message::Request(10, ControlRequest::Stage(StageRequest::Done)),

@@ -331,15 +331,15 @@ impl Endpoint {
         self.stranded().into_iter().find(|(pe, _)| which(*pe))
     }
 
-    /// The PEs that may wait for operations in flight on a connection that has failed; each once.
-    pub(crate) fn undelivered_peers(&self) -> Vec<usize> {
+    /// The PEs that may wait for operations in flight on a connection that has failed, and the reason; each PE once.
+    pub(crate) fn undelivered_peers(&self) -> Vec<(usize, String)> {
         if !std::mem::take(&mut self.lane.borrow_mut().has_news) {
             return Vec::new();
         }
-        let mut undelivered: Vec<usize> = self.stranded().into_iter().map(|(pe, _)| pe).collect();
+        let mut undelivered = self.stranded();
         let notified = &mut self.lane.borrow_mut().notified;
-        undelivered.retain(|pe| !notified.contains(pe));
-        notified.extend(&undelivered);
+        undelivered.retain(|(pe, _)| !notified.contains(pe));
+        notified.extend(undelivered.iter().map(|(pe, _)| pe));
         undelivered
     }
 

@@ -133,9 +133,9 @@ impl Worker {
     #[cold]
     pub(crate) fn notify_stranded_peers(&self, endpoint: &Endpoint) {
         let stranded = endpoint.undelivered_peers().into_iter();
-        for pe in stranded.filter(|pe| *pe != self.engine.me) {
+        for (pe, why) in stranded.filter(|(pe, _)| *pe != self.engine.me) {
             // A PE that is gone waits for nothing.
-            let _ = self.send(pe, &Message::Disconnect);
+            let _ = self.send(pe, &Message::disconnect(&why));
         }
     }
 

@@ -14,8 +14,8 @@ use oxshmem_engine::control::pending::ControlRequests;
 use oxshmem_engine::gpu::flush::{GpuFlushes, rail_of_requests};
 use oxshmem_engine::gpu::staging_server::StagingServer;
 use oxshmem_engine::lane::rail::Rail;
-use oxshmem_engine::peer::forgetful;
 use oxshmem_engine::peer::liveness::Liveness;
+use oxshmem_engine::peer::loss_reasons::{self, LossReason};
 use oxshmem_engine::progress::long_waits::LongWaits;
 use oxshmem_engine::route::path::{Path, PeerPaths};
 use oxshmem_engine::trace::timeline::{Trace, Track};
@@ -94,7 +94,8 @@ fn report_lost(bootstrap: &Arc<dyn Bootstrap>, failures: Arc<FailureHandler>) ->
     let bootstrap = Arc::downgrade(bootstrap);
     Arc::new(move |pe| {
         failures.lose(pe, false);
-        let message = Message::Disconnect.to_bytes();
+        let why = format!("its connection with PE {pe} has ended");
+        let message = Message::disconnect(&why).to_bytes();
         let _ = bootstrap.upgrade().map(|b| b.send(pe, &message));
     })
 }
@@ -142,7 +143,11 @@ struct ControlHandler {
 impl ControlHandler {
     fn handle(&self, from: u32, bytes: &[u8]) {
         match Message::of_bytes(bytes) {
-            Some(Message::Disconnect) => self.failures.lose(from, false),
+            Some(Message::Disconnect(why)) => {
+                // First the reason: a thread that sees the loss may tell it at once.
+                loss_reasons::record(from, LossReason::Failed(why));
+                self.failures.lose(from, false);
+            }
             Some(Message::Request(number, request)) => self.serve(from, number, request),
             Some(Message::Reply(number, reply)) => {
                 self.requests.answered(from as usize, number, reply);
@@ -151,7 +156,7 @@ impl ControlHandler {
                 Some(broken) => self.broken_locks.note(offset, broken),
                 None => not_understood(from, bytes.len()),
             },
-            Some(Message::Forgot) => forgetful::record(from),
+            Some(Message::Forgot) => loss_reasons::record(from, LossReason::NoFinalize),
             None => not_understood(from, bytes.len()),
         }
     }

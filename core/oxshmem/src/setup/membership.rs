@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_bootstrap::Bootstrap;
-use oxshmem_engine::peer::forgetful;
+use oxshmem_engine::peer::loss_reasons;
 use oxshmem_heap::HugePages;
 use oxshmem_transport::{HostId, Job, Pe};
 
@@ -33,8 +33,10 @@ impl Membership {
             Some(bootstrap) => (bootstrap, false),
             None => (join_environment(config)?, true),
         };
+        if linger || bootstrap.rank() == 0 {
+            loss_reasons::clear();
+        }
         if linger {
-            forgetful::clear();
             log::joined(bootstrap.rank());
         }
         if bootstrap.rank() == 0 {
