@@ -223,6 +223,7 @@ pub(crate) unsafe fn split_2d(
     };
     let made = split(call, parent_team, contexts, |_, parent, announce| {
         let (x, y) = parent.split_2d(natural("xrange", xrange)?)?;
+        // A row stays where its column fails: its other members may have theirs, and would not take part in its end.
         Ok([announce(Some(x))?, announce(Some(y))?])
     });
     // SAFETY: the caller's promise.
