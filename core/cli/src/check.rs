@@ -5,6 +5,8 @@ mod compare;
 mod finding;
 mod host;
 mod job;
+mod judge;
+mod link_findings;
 mod links;
 mod measured;
 mod members;

@@ -14,8 +14,10 @@ use super::args::Args;
 use super::compare::{clocks, compare};
 use super::finding::Finding;
 use super::host::{self, Host};
+use super::judge::{self, Judge, Named};
+use super::link_findings;
 use super::links::{Prober, Share};
-use super::measured::{self, Judge, Measured, Named};
+use super::measured::Measured;
 use super::members::{self, Member};
 use super::report::{Out, Pattern, Results};
 use super::schedule::{Rounds, bisection};
@@ -209,7 +211,7 @@ fn links(
         latency: !args.no_latency,
     };
     let named = confirmed(world, &mut prober, &mut measured, judge)?;
-    results.links = measured::findings(&named, &measured, judge, args.fail_below);
+    results.links = link_findings::findings(&named, &measured, judge, args.fail_below);
     results.rounds = rounds.len();
     results.members = all;
     results.measured = measured;
@@ -234,10 +236,10 @@ fn confirmed(
     measured: &mut Measured,
     judge: Judge<'_>,
 ) -> anyhow::Result<Named> {
-    let mut named = measured::named(measured, judge, &[]);
+    let mut named = judge::named(measured, judge, &[]);
     let (mut second, mut looked_at) = (Vec::new(), Vec::new());
     for turn in 1..=TURNS {
-        let (pairs, whole) = measured::again(&named, judge.members.len());
+        let (pairs, whole) = judge::again(&named, judge.members.len());
         looked_at.extend(whole);
         looked_at.sort_unstable();
         looked_at.dedup();
@@ -261,7 +263,7 @@ fn confirmed(
         let links = gather_all(world, &links)?;
         if world.my_pe() == 0 {
             second.extend(links);
-            named = measured::named_again(measured, &second, &looked_at, judge);
+            named = judge::named_again(measured, &second, &looked_at, judge);
         }
     }
     measured
