@@ -7,7 +7,10 @@ use oxshmem::cuda::{Args, Launch, Module, Stream};
 use oxshmem::{DeviceLibrary, Pod, Result, Sym, World};
 use oxshmem_cuda::DevicePtr;
 
-use crate::on_gpu::{CUDA, stream};
+use crate::on_gpu::{CUDA, read, stream};
+
+/// The scopes in `kernels.cu`, each with the threads of a block.
+pub const SCOPES: [(u32, u32); 3] = [(0, 3), (1, 32), (2, 5)];
 
 /// The PTX of `kernels.cu`.
 pub fn path() -> Option<PathBuf> {
@@ -88,4 +91,10 @@ pub fn filled<T: Pod>(world: &World, values: &[T]) -> Result<Sym<T>> {
     world.put(sym, values, world.my_pe())?;
     world.barrier_all()?;
     Ok(sym)
+}
+
+/// The check of the word in which kernels count wrong values: it is still zero.
+pub fn none_wrong(world: &World, wrong: Sym<u64>) -> Result<()> {
+    assert_eq!(read(world, wrong)?, [0]);
+    Ok(())
 }

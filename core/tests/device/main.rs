@@ -9,6 +9,7 @@
     reason = "tests"
 )]
 
+mod collectives;
 #[path = "../contract/job.rs"]
 #[allow(dead_code, reason = "the contract's tests use more of it")]
 mod job;
