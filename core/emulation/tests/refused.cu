@@ -1,5 +1,7 @@
 // Features that the emulation refuses, a section for each.
-#if defined(MMA)
+#if defined(CUBLAS)
+#include <cublas_v2.h>
+#elif defined(MMA)
 #include <mma.h>
 #elif defined(PIPELINE)
 #include <cuda_pipeline.h>

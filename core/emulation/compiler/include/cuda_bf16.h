@@ -23,6 +23,8 @@ OXSHMEM_HD __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x};
 OXSHMEM_HD __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
 OXSHMEM_HD __nv_bfloat16 __low2bfloat16(__nv_bfloat162 x) { return x.x; }
 OXSHMEM_HD __nv_bfloat16 __high2bfloat16(__nv_bfloat162 x) { return x.y; }
+OXSHMEM_HD float __low2float(__nv_bfloat162 x) { return (float)x.x; }
+OXSHMEM_HD float __high2float(__nv_bfloat162 x) { return (float)x.y; }
 OXSHMEM_HD __nv_bfloat162 __float22bfloat162_rn(float2 x) { return {__nv_bfloat16(x.x), __nv_bfloat16(x.y)}; }
 OXSHMEM_HD __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
 OXSHMEM_HD __nv_bfloat162 __low2bfloat162(__nv_bfloat162 x) { return {x.x, x.x}; }

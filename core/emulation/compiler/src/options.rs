@@ -154,6 +154,8 @@ const IGNORED_WITH_VALUE: &[&str] = &[
     "-diag_suppress",
     "--diag_suppress",
     "-Xnvlink",
+    "-nvlink-options",
+    "--nvlink-options",
     "-ftz",
     "--ftz",
     "-prec-div",
@@ -169,6 +171,10 @@ const IGNORED_WITH_VALUE: &[&str] = &[
     "--dopt",
     "-cudadevrt",
     "--cudadevrt",
+    "-keep-dir",
+    "--keep-dir",
+    "-compress-mode",
+    "--compress-mode",
 ];
 
 /// Options without a value that have no effect here.
@@ -201,6 +207,9 @@ const IGNORED: &[&str] = &[
     "--no-exceptions",
     "-keep",
     "--keep",
+    "--source-in-ptx",
+    "-source-in-ptx",
+    "-src-in-ptx",
     "-pipe",
     "-forward-unknown-opts",
     "--forward-unknown-opts",
@@ -215,7 +224,6 @@ const REFUSED: &[&str] = &[
     "-fatbin",
     "--fatbin",
     "-optix-ir",
-    "-run",
 ];
 
 struct Parser<'a> {
@@ -265,12 +273,23 @@ impl Parser<'_> {
             return self.input(raw);
         }
         let plain = word.split('=').next().unwrap_or_default();
+        if word == "-run" || word == "--run" {
+            return Err(Failure::new(
+                "-run: this compiler starts no program; build it by -o NAME, and start it",
+            ));
+        }
         if REFUSED.contains(&plain) {
             return Err(Failure::new(format!(
                 "{plain} makes code for GPUs, and this compiler has none: it builds programs for the CPU"
             )));
         }
         if IGNORED.contains(&word.as_str()) {
+            return Ok(());
+        }
+        // The number of threads, joined to its name.
+        if let Some(number) = word.strip_prefix("-t")
+            && number.parse::<u32>().is_ok()
+        {
             return Ok(());
         }
         if let Some(name) = IGNORED_WITH_VALUE.iter().find(|name| **name == plain) {
@@ -323,8 +342,15 @@ impl Parser<'_> {
 
     /// Options on the language and the form of the result.
     fn mode(&mut self, word: &str) -> Result<bool, Failure> {
-        if word == "-o" || word.starts_with("--output-file") {
-            let name = if word == "-o" { "-o" } else { "--output-file" };
+        let is_longer = |name: &&str| word.starts_with(*name);
+        if word.starts_with("-o") && !["-odir", "-opt"].iter().any(is_longer)
+            || word.starts_with("--output-file")
+        {
+            let name = if word.starts_with("--") {
+                "--output-file"
+            } else {
+                "-o"
+            };
             self.options.output = Some(self.value(word, name)?.into());
         } else if word.starts_with("-rdc") || word.starts_with("--relocatable-device-code") {
             let name = if word.starts_with("-rdc") {
@@ -468,7 +494,7 @@ impl Parser<'_> {
     }
 
     fn for_linker(&mut self, word: &str) -> Result<bool, Failure> {
-        for name in ["-Xlinker", "--linker-options"] {
+        for name in ["-Xlinker", "--linker-options", "-linker-options"] {
             if word.starts_with(name) {
                 let value = self.value(word, name)?;
                 for piece in value.split(',') {

@@ -8,6 +8,21 @@ struct Refused {
 
 const ALL: &[Refused] = &[
     Refused {
+        names: &[
+            "cublas.h",
+            "cublas_v2.h",
+            "cublasLt.h",
+            "cufft.h",
+            "curand.h",
+            "cusolverDn.h",
+            "cusolverSp.h",
+            "cusparse.h",
+            "nvml.h",
+            "nvrtc.h",
+        ],
+        remedy: "put the use of NVIDIA's libraries behind #ifndef OXSHMEM_EMULATION, with code of the program's own beside it",
+    },
+    Refused {
         names: &["mma.h"],
         remedy: "put the tensor cores' code behind #ifndef OXSHMEM_EMULATION, with plain loops beside it",
     },

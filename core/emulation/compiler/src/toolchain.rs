@@ -28,7 +28,7 @@ macro_rules! own_files {
 const HEADERS: &[(&str, &str)] = own_files!(
     "cuda_runtime.h" "device_launch_parameters.h" "device_functions.h" "math_functions.h"
     "device_atomic_functions.h" "sm_20_atomic_functions.h" "sm_30_intrinsics.h" "sm_32_intrinsics.h"
-    "sm_35_intrinsics.h" "sm_60_atomic_functions.h" "cuda_profiler_api.h" "cuda_fp16.h" "cuda_bf16.h"
+    "sm_35_intrinsics.h" "sm_60_atomic_functions.h" "sm_61_intrinsics.h" "nvToolsExt.h" "nvtx3/nvToolsExt.h" "cuda_profiler_api.h" "cuda_fp16.h" "cuda_bf16.h"
     "cooperative_groups.h" "cooperative_groups/operations.h" "cooperative_groups/reduce.h"
     "cooperative_groups/scan.h" "cooperative_groups/memcpy_async.h" "emulation/builtins.h"
     "emulation/atomics.h" "emulation/integers.h" "emulation/simd.h" "emulation/math.h"

@@ -247,6 +247,10 @@ fn device_front_end(host: &[OsString], out: &Path, check: bool) -> Vec<OsString>
                         "-D__CUDA_ARCH__=900",
                         "-debug-info-kind=line-tables-only",
                         "-dwarf-version=5",
+                        // A lane may hand an uninitialised value to a function: a shuffle reads only those of some lanes.
+                        "-no-enable-noundef-analysis",
+                        // Conversions of numbers out of range give the nearest value, and of NaN zero, as on a GPU.
+                        "-fno-strict-float-cast-overflow",
                     ]
                     .map(OsString::from),
                 );

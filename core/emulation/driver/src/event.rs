@@ -29,8 +29,13 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    fn reach(&self) {
+    /// Notes all that came before it. Called by its stream's work.
+    fn note_before(&self) {
         *lock(&self.before) = race::piece_clock();
+    }
+
+    /// Announces it.
+    pub(crate) fn reach(&self) {
         *lock(&self.reached) = Some(Instant::now());
         self.changed.notify_all();
     }
@@ -125,10 +130,11 @@ fn record(handle: u64, stream_handle: u64, flags: u32) -> Outcome {
     let reached = mark.clone();
     // The event shows the new mark before the stream can reach it.
     let mut last = lock(&event.last);
-    stream.give(Arc::new(move |_| {
-        reached.reach();
+    let work = move |_: &Context| {
+        reached.note_before();
         Ok(())
-    }))?;
+    };
+    stream.give_marked(Arc::new(work), Some(mark.clone()))?;
     *last = Last::Recorded(mark);
     Ok(())
 }
@@ -138,6 +144,7 @@ pub(crate) fn record_work(handle: u64) -> Outcome<Work> {
     let event = event(handle)?;
     Ok(Arc::new(move |_| {
         let mark = Arc::new(Mark::default());
+        mark.note_before();
         mark.reach();
         *lock(&event.last) = Last::Recorded(mark);
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void};
+use std::mem::ManuallyDrop;
 
 use crate::driver;
 use crate::error::{Error, Outcome, get, own_stream, set};
@@ -25,7 +26,9 @@ struct Configuration {
 }
 
 thread_local! {
-    static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+    /// Without a destructor: destructors of the program's own variables may launch kernels.
+    static PUSHED: ManuallyDrop<RefCell<Vec<Configuration>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// Keeps the configuration of `<<<...>>>` for the stub.
@@ -36,13 +39,13 @@ unsafe extern "C" fn __cudaPushCallConfiguration(
     shared: usize,
     stream: u64,
 ) -> u32 {
-    PUSHED.with_borrow_mut(|pushed| {
-        pushed.push(Configuration {
+    PUSHED.with(|pushed| {
+        pushed.borrow_mut().push(Configuration {
             grid,
             block,
             shared,
             stream,
-        })
+        });
     });
     0
 }
@@ -55,7 +58,7 @@ unsafe extern "C" fn __cudaPopCallConfiguration(
     shared: *mut usize,
     stream: *mut u64,
 ) -> u32 {
-    let Some(pushed) = PUSHED.with_borrow_mut(Vec::pop) else {
+    let Some(pushed) = PUSHED.with(|pushed| pushed.borrow_mut().pop()) else {
         return Error::INVALID_CONFIGURATION.0;
     };
     let all = [

@@ -8,6 +8,9 @@ use crate::driver;
 use crate::error::{Error, Outcome, get};
 use crate::primary;
 
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const CAPTURE_MODE_RELAXED: u32 = 2;
+
 /// The structure that clang puts before code for GPUs.
 #[repr(C)]
 struct Wrapper {
@@ -79,7 +82,12 @@ impl Registry {
         }
         let data = self.images.get(image).copied().filter(|data| *data != 0);
         let data = data.ok_or(Error::INVALID_VALUE)?;
-        let module = get(|out| driver::cuModuleLoadData(out, data as *const c_void))?;
+        // A stream may be captured meanwhile: the program has not asked for this.
+        let mut mode = CAPTURE_MODE_RELAXED;
+        driver::cuThreadExchangeStreamCaptureMode(&raw mut mode)?;
+        let module = get(|out| driver::cuModuleLoadData(out, data as *const c_void));
+        driver::cuThreadExchangeStreamCaptureMode(&raw mut mode)?;
+        let module = module?;
         self.modules.insert((context, image), module);
         Ok(module)
     }

@@ -109,22 +109,22 @@ OXSHMEM_FUNCTION double __hiloint2double(int high, int low) {
 }
 
 // `min` and `max` of numbers of one type or of two.
-template <class A, class B>
-OXSHMEM_FUNCTION typename std::enable_if<std::is_arithmetic<A>::value && std::is_arithmetic<B>::value,
-                                         typename std::common_type<A, B>::type>::type
-min(A a, B b) {
-    typedef typename std::common_type<A, B>::type T;
+template <class _First, class _Second>
+OXSHMEM_FUNCTION typename std::enable_if<std::is_arithmetic<_First>::value && std::is_arithmetic<_Second>::value,
+                                         typename std::common_type<_First, _Second>::type>::type
+min(_First a, _Second b) {
+    typedef typename std::common_type<_First, _Second>::type T;
     if constexpr (std::is_floating_point<T>::value) {
         return (T)a != (T)a ? (T)b : (T)b < (T)a ? (T)b : (T)a;
     } else {
         return (T)b < (T)a ? (T)b : (T)a;
     }
 }
-template <class A, class B>
-OXSHMEM_FUNCTION typename std::enable_if<std::is_arithmetic<A>::value && std::is_arithmetic<B>::value,
-                                         typename std::common_type<A, B>::type>::type
-max(A a, B b) {
-    typedef typename std::common_type<A, B>::type T;
+template <class _First, class _Second>
+OXSHMEM_FUNCTION typename std::enable_if<std::is_arithmetic<_First>::value && std::is_arithmetic<_Second>::value,
+                                         typename std::common_type<_First, _Second>::type>::type
+max(_First a, _Second b) {
+    typedef typename std::common_type<_First, _Second>::type T;
     if constexpr (std::is_floating_point<T>::value) {
         return (T)a != (T)a ? (T)b : (T)a < (T)b ? (T)b : (T)a;
     } else {

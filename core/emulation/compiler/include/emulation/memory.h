@@ -57,6 +57,10 @@ OXSHMEM_SPACE(local)
 
 __device__ __attribute__((weak)) void* operator new(size_t bytes) { return malloc(bytes); }
 __device__ __attribute__((weak)) void* operator new[](size_t bytes) { return malloc(bytes); }
+__device__ inline void* operator new(size_t, void* at) noexcept { return at; }
+__device__ inline void* operator new[](size_t, void* at) noexcept { return at; }
+__device__ inline void operator delete(void*, void*) noexcept {}
+__device__ inline void operator delete[](void*, void*) noexcept {}
 __device__ __attribute__((weak)) void operator delete(void* at) noexcept { free(at); }
 __device__ __attribute__((weak)) void operator delete[](void* at) noexcept { free(at); }
 __device__ __attribute__((weak)) void operator delete(void* at, size_t) noexcept { free(at); }

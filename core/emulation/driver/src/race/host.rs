@@ -157,14 +157,15 @@ pub(crate) fn host_returns(heard: bool, meeting: u64) {
 }
 
 /// The running piece begins or ends work that is not seen: of a kernel that was not built for the detector. It may hear of others, and
-/// others may hear of it.
+/// others may hear of it. It may have waited for a word, which is not seen either.
 pub(crate) fn is_unseen() {
     if !is_active() {
         return;
     }
     let heard = {
         let notes = notes();
-        notes.told_by_others().map(|told| [told, notes.passed()])
+        let told = notes.told_by_others();
+        told.map(|told| [told, notes.passed(), notes.published_to_all()])
     };
     with_running(|running| {
         heard

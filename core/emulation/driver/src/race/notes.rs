@@ -11,6 +11,7 @@ use super::known::Host;
 use super::meeting;
 use super::names::Numbers;
 use super::pending::{Completes, Pending};
+use super::scope::Scope;
 use super::shadow::{ByAddress, Shadow};
 use super::thread::Released;
 use crate::kernel::shape::Shape;
@@ -165,6 +166,18 @@ impl Notes {
         let said = came.map(|host| &host.said[(meeting % 2) as usize]);
         let clocks = said.chain(self.others().map(|host| &host.passed));
         (self.hosts.len() > 1).then(|| joined(clocks))
+    }
+
+    /// All that kernels have published for the whole system, in whatever word, and their writes of these words.
+    pub(super) fn published_to_all(&self) -> Arc<Clock> {
+        let to_all = |released: &&Released| released.by.scope == Scope::System;
+        let releases = self.published.values().flatten().filter(to_all);
+        let mut all = joined(releases.map(|one| &one.clock));
+        let words = self.published.keys();
+        let writes = words.flat_map(|name| self.shadow.system_writes(*name));
+        let clock = Arc::make_mut(&mut all);
+        writes.for_each(|stamp| clock.add(stamp));
+        all
     }
 
     /// All that hosts may have passed on to kernels: this one, too, which moves data for others.

@@ -207,6 +207,13 @@ const FEW: usize = 16;
 /// Bytes of a copy from which on it is kept as one.
 const LONG: usize = 4096;
 
+/// The bytes of a cell that are among some bytes, a bit each.
+fn mask(bytes: &Range<usize>, cell: usize) -> u8 {
+    let first = bytes.start.max(cell * CELL);
+    let count = bytes.end.min((cell + 1) * CELL).saturating_sub(first);
+    (((1_u16 << count) - 1) << (first % CELL)) as u8
+}
+
 /// A hash of numbers that are spread already but for their low bits.
 #[derive(Default)]
 pub(crate) struct Spread(u64);
@@ -260,13 +267,11 @@ impl Shadow {
         let mut start = at;
         while start < bytes.end {
             let cell = start / CELL;
-            let end = bytes.end.min((cell + 1) * CELL);
-            let (first, count) = (start % CELL, end - start);
-            let mask = (((1_u16 << count) - 1) << first) as u8;
+            let mask = mask(&bytes, cell);
             let access = Access { mask, ..access };
             let found = self.cells.entry(cell).or_default().note(access, before);
             race = more_telling(race, found);
-            start = end;
+            start = (cell + 1) * CELL;
         }
         race
     }
@@ -276,6 +281,14 @@ impl Shadow {
         if let Some(cell) = self.cells.get_mut(&(at / CELL)) {
             cell.see(agent);
         }
+    }
+
+    /// The atomic writes to the cell of a byte that are for the whole system.
+    pub(super) fn system_writes(&self, at: usize) -> impl Iterator<Item = Stamp> {
+        let atomics = self.cells.get(&(at / CELL)).map(|cell| &cell.atomics);
+        let atomics = atomics.into_iter().flatten();
+        let writes = atomics.filter(|one| one.kind.writes && one.reach.scope == Scope::System);
+        writes.map(|one| one.stamp)
     }
 
     fn conflict_with_spans(
@@ -294,12 +307,18 @@ impl Shadow {
 
     fn note_span(&mut self, bytes: Range<usize>, access: Access, before: &Clock) -> Option<Access> {
         let cells = bytes.start / CELL..bytes.end.div_ceil(CELL);
+        // The first and the last cell may have other bytes, too.
+        let conflict = |(number, cell): (usize, &Cell)| {
+            let mask = mask(&bytes, number);
+            cell.conflict(&Access { mask, ..access }, before)
+        };
         let race = if cells.len() < self.cells.len() {
-            let mut known = cells.filter_map(|cell| self.cells.get(&cell));
-            known.find_map(|cell| cell.conflict(&access, before))
+            let mut known = cells.filter_map(|number| Some((number, self.cells.get(&number)?)));
+            known.find_map(conflict)
         } else {
-            let mut known = self.cells.iter().filter(|(cell, _)| cells.contains(cell));
-            known.find_map(|(_, cell)| cell.conflict(&access, before))
+            let known = self.cells.iter().map(|(number, cell)| (*number, cell));
+            let mut known = known.filter(|(number, _)| cells.contains(number));
+            known.find_map(conflict)
         };
         let stays = |span: &Span| {
             let inside = bytes.start <= span.bytes.start && span.bytes.end <= bytes.end;
@@ -372,6 +391,23 @@ mod tests {
         assert_eq!(found.map(|race| race.pc), Some(10));
         // A thread does not race with itself.
         assert!(shadow.note(68, 4, write, &nothing()).is_none());
+    }
+
+    #[test]
+    fn a_long_copy_does_not_race_with_the_bytes_beside_it() {
+        let mut shadow = Shadow::default();
+        let beside = access(1, true, None, 10);
+        assert!(shadow.note(60, 4, beside, &nothing()).is_none());
+        assert!(shadow.note(64 + LONG + 4, 4, beside, &nothing()).is_none());
+        let copy = access(2, true, None, 11);
+        assert!(shadow.note(64, LONG + 4, copy, &nothing()).is_none());
+        let overlapping = access(3, true, None, 12);
+        let found = shadow.note(62, LONG + 4, overlapping, &nothing());
+        assert!(found.is_some());
+        let mut shadow = Shadow::default();
+        shadow.note(64 + LONG, 4, beside, &nothing());
+        let found = shadow.note(66, LONG - 1, copy, &nothing());
+        assert_eq!(found.map(|race| race.pc), Some(10), "one byte in common");
     }
 
     #[test]

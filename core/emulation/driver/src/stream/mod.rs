@@ -11,6 +11,7 @@ use crate::call::Outcome;
 use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::{driver, fresh};
+use crate::event::Mark;
 use crate::graph::{Capture, Membership};
 use crate::race::{self, Clock, Strand};
 use crate::sync::{doze, lock};
@@ -34,6 +35,8 @@ struct Task {
     after: Vec<(Arc<Stream>, u64)>,
     /// The host's clock when it gave the task.
     given_at: Arc<Clock>,
+    /// An event's mark behind it, which is announced when the task counts as done: then the stream may be idle.
+    mark: Option<Arc<Mark>>,
 }
 
 #[derive(Default)]
@@ -84,6 +87,15 @@ impl Stream {
     /// Gives work to the stream, or to the capture that records it. Returns the ticket that
     /// [`Stream::finish`] waits for.
     pub(crate) fn give(self: &Arc<Self>, work: Work) -> Outcome<u64> {
+        self.give_marked(work, None)
+    }
+
+    /// The same, with an event's mark behind the work.
+    pub(crate) fn give_marked(
+        self: &Arc<Self>,
+        work: Work,
+        mark: Option<Arc<Mark>>,
+    ) -> Outcome<u64> {
         self.context.check()?;
         if let Some(membership) = lock(&self.capture).as_ref() {
             membership.record(work)?;
@@ -117,6 +129,7 @@ impl Stream {
             work,
             after,
             given_at,
+            mark,
         });
         self.changed.notify_all();
         Ok(queue.given)

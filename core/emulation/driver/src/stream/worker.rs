@@ -45,15 +45,18 @@ impl Stream {
             }
             jitter.delay();
             // After an error no more work is done in the context, but all tasks complete.
-            if self.context.check().is_ok()
-                && let Err(code) = self.work(&task)
-            {
+            let is_well = self.context.check().is_ok();
+            if is_well && let Err(code) = self.work(&task) {
                 self.context.fail(code);
             }
+            let mark = task.mark.clone().filter(|_| is_well);
             // The task's objects are dropped before its completion is announced.
             drop(task);
             lock(&self.queue).done += 1;
             self.changed.notify_all();
+            if let Some(mark) = mark {
+                mark.reach();
+            }
         }
     }
 

@@ -1,0 +1,3 @@
+// The older place of these calls.
+#pragma once
+#include "nvtx3/nvToolsExt.h"
