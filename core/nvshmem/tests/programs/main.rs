@@ -235,6 +235,11 @@ fn work_on_streams_is_in_order_and_captured_by_graphs() {
 }
 
 #[test]
+fn streams_wait_for_signals_of_other_pes_kernels() {
+    all_well("told", &[&[]]);
+}
+
+#[test]
 fn programs_like_benchmarks_have_right_data() {
     for name in ["latency", "bandwidth", "timed"] {
         all_well(name, &[&[]]);
@@ -434,7 +439,12 @@ fn g1_g6_programs_have_no_races() {
     // Those of the quick half come first.
     let one: &[&[&str]] = &[&[]];
     let signals = [&SCOPES[..4], &[&["alone"]]].concat();
-    let mut all = vec![("ring", one), ("streams", one), ("waits", one)];
+    let mut all = vec![
+        ("ring", one),
+        ("streams", one),
+        ("told", one),
+        ("waits", one),
+    ];
     if !is_quick() {
         let more = [
             "order",
