@@ -2,6 +2,11 @@
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 
+/* A program's -Wextra is for its own text. */
+#if defined(OXSHMEM_EMULATION)
+#pragma clang system_header
+#endif
+
 #include "device_host/nvshmem_types.h"
 #if !defined(__CUDACC_RTC__)
 #include "host/nvshmem_api.h"
