@@ -79,7 +79,10 @@ impl Clock {
     /// Adds points, as far as their threads are not over.
     pub(crate) fn add_all(&mut self, mut stamps: Vec<(Agent, u32)>) {
         stamps.retain(|(agent, _)| !self.is_over(*agent));
-        stamps.sort_unstable();
+        // Of each agent the last point alone: a sorted list has one number of a key.
+        stamps.sort_unstable_by(|one, other| other.cmp(one));
+        stamps.dedup_by_key(|(agent, _)| *agent);
+        stamps.reverse();
         merge(&mut self.agents, &stamps);
     }
 
@@ -201,6 +204,17 @@ mod tests {
         clock.add(stamp(3, 2));
         assert!(clock.knows(stamp(3, 2)) && clock.knows(stamp(3, 1)));
         assert!(!clock.knows(stamp(3, 3)) && !clock.knows(stamp(2, 1)));
+    }
+
+    #[test]
+    fn of_several_points_of_an_agent_the_last_counts() {
+        let mut clock = Clock::default();
+        let points = [(3, 1), (2, 4), (3, 5), (3, 2), (2, 4)];
+        let points = points.map(|(thread, epoch)| (agent(1, 5, thread), epoch));
+        clock.add_all(points.to_vec());
+        assert_eq!(clock.last_epoch(agent(1, 5, 3)), Some(5));
+        assert_eq!(clock.last_epoch(agent(1, 5, 2)), Some(4));
+        assert_eq!(clock.agents.len(), 2);
     }
 
     #[test]

@@ -175,8 +175,10 @@ impl Notes {
         let mut all = joined(releases.map(|one| &one.clock));
         let words = self.published.keys();
         let writes = words.flat_map(|name| self.shadow.system_writes(*name));
-        let clock = Arc::make_mut(&mut all);
-        writes.for_each(|stamp| clock.add(stamp));
+        arena::inside(false, || {
+            let writes = writes.map(|stamp| (stamp.agent, stamp.epoch));
+            Arc::make_mut(&mut all).add_all(writes.collect());
+        });
         all
     }
 
