@@ -495,9 +495,8 @@ impl<'t> CollectiveCall<'t> {
         }
         if known & ABORTED != 0 {
             let why = "another PE gave up a collective call (its own error says why), or finalizes without it";
-            self.state.aborted = Some(why.into());
             // The flag reaches all members, so none has left the team.
-            self.abort_collectives(true);
+            self.abort_collectives(why.into(), true);
             return Err(Error::CollectivesEnded {
                 call: self.info.name,
                 why: why.into(),
@@ -548,22 +547,18 @@ impl<'t> CollectiveCall<'t> {
         // that lives included: it is out of step for good, and the others must not wait for it.
         let died = matches!(error, Error::Engine(EngineError::PeerLost { pe, .. }) if self.worker.exit_was_reported(*pe));
         if !died {
-            self.state.aborted = Some(error.to_string());
-            self.abort_collectives(!self.parting);
+            self.abort_collectives(error.to_string(), !self.parting);
         }
     }
 
-    /// Announces to all that may wait for this PE, in this call or the next, that it will not come.
+    /// Ends the team's calls for this reason, and announces to all that may wait for this PE, in this call or the next, that it
+    /// will not come.
     #[cold]
-    fn abort_collectives(&self, by_words: bool) {
+    fn abort_collectives(&mut self, why: String, by_words: bool) {
+        let disconnect = Message::disconnect(&why);
+        self.state.aborted = Some(why);
         let (worker, team) = (self.worker, self.team);
         let transfer = Transfer::new(worker.in_call("give_up"), "give_up");
-        let why = self
-            .state
-            .aborted
-            .as_deref()
-            .unwrap_or("it ended a collective call");
-        let disconnect = Message::disconnect(&why);
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
             for AbortWord { slot, word, to } in team.abort_words(epoch) {
                 // The lane to the member has failed, but maybe not the member's lane to this PE. The message

@@ -44,6 +44,7 @@ impl Pe {
             true => context.device().total_memory(),
             false => WHOLE_HEAP,
         };
+        bindings::forget_losses();
         let builder = World::builder().bootstrap(bootstrap);
         let builder = environment::apply(builder);
         let builder = bindings::default_gpu_limit(builder, limit);

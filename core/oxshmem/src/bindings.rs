@@ -33,8 +33,8 @@ pub use self::gpu::{
 pub use self::images::{Image, has_images, prepare_images, register_image, unregister_image};
 pub use self::lifecycle::{
     all_say, bootstrap_deadline, default_variable, detach, drive_in_waits, finalize_at_exit,
-    host_id, is_checked, program_memory, quiesce, team_room, unquiesce, uses_lanes, variable,
-    without_places,
+    forget_losses, host_id, is_checked, program_memory, quiesce, team_room, unquiesce, uses_lanes,
+    variable, without_places,
 };
 pub use self::strided::{get_blocks, put_blocks};
 pub use self::wait::{WaitContext, poll_once, wait_for};

@@ -13,6 +13,7 @@ const ALL: &[Refused] = &[
             "cublas_v2.h",
             "cublasLt.h",
             "cufft.h",
+            "cufftXt.h",
             "curand.h",
             "cusolverDn.h",
             "cusolverSp.h",

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub enum LossReason {
     /// It left without finalize.
     NoFinalize,
-    /// A call of its own has failed, with these words; it takes part in no collective call any more.
-    Failed(String),
+    /// It takes part in no collective call any more, for this reason.
+    GaveUp(String),
 }
 
 /// The reports about the job that this process joined last, in the order of their arrival.
@@ -50,11 +50,11 @@ pub fn describe_lost(pe: usize) -> String {
         );
     }
     let failed = reported().iter().find_map(|(whom, reason)| match reason {
-        LossReason::Failed(why) if *whom as usize == pe => Some(why.clone()),
+        LossReason::GaveUp(why) if *whom as usize == pe => Some(why.clone()),
         _ => None,
     });
     let how = match failed {
-        Some(why) => format!("a call of it failed: {why}"),
+        Some(why) => format!("it takes part in no collective call any more: {why}"),
         None => "it died, or left the job".into(),
     };
     format!(
@@ -73,15 +73,17 @@ mod tests {
         let (silent, failed, forgot) = (7_000_001, 7_000_002, 7_000_003);
         assert!(describe_lost(silent).contains("is lost (it died, or left the job)"));
 
-        record(failed as u32, LossReason::Failed("no connection".into()));
-        record(failed as u32, LossReason::Failed("a later one".into()));
+        record(failed as u32, LossReason::GaveUp("no connection".into()));
+        record(failed as u32, LossReason::GaveUp("a later one".into()));
         let words = describe_lost(failed);
         assert!(
-            words.contains("PE 7000002 is lost (a call of it failed: no connection)"),
+            words.contains(
+                "PE 7000002 is lost (it takes part in no collective call any more: no connection)"
+            ),
             "{words}"
         );
 
-        record(forgot as u32, LossReason::Failed("no connection".into()));
+        record(forgot as u32, LossReason::GaveUp("no connection".into()));
         record(forgot as u32, LossReason::NoFinalize);
         assert!(left_without_finalize(forgot) && !left_without_finalize(failed));
         let words = describe_lost(forgot);

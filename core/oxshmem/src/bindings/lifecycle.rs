@@ -3,6 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use oxshmem_engine::peer::loss_reasons;
+
 use crate::builder::Builder;
 use crate::config::{self, Config};
 use crate::error::Result;
@@ -107,6 +109,12 @@ pub fn drive_in_waits(world: &World, drive: fn()) {
 /// team ends: then only [`detach`] is left.
 pub fn quiesce(world: &World) -> Result<()> {
     world.quiesce()
+}
+
+/// Drops what PEs of an earlier job said of their ends: this process, which has one PE, joins another job by a bootstrap of its
+/// own.
+pub fn forget_losses() {
+    loss_reasons::clear();
 }
 
 /// Goes on after a [`quiesce`]: a PE that ends without [`detach`] is lost again. Collective, as

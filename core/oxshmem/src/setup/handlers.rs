@@ -145,7 +145,7 @@ impl ControlHandler {
         match Message::of_bytes(bytes) {
             Some(Message::Disconnect(why)) => {
                 // First the reason: a thread that sees the loss may tell it at once.
-                loss_reasons::record(from, LossReason::Failed(why));
+                loss_reasons::record(from, LossReason::GaveUp(why));
                 self.failures.lose(from, false);
             }
             Some(Message::Request(number, request)) => self.serve(from, number, request),

@@ -185,7 +185,7 @@ impl Cell {
         }
     }
 
-    /// An earlier access that one to all bytes of the cell is not ordered with.
+    /// An earlier access to the same bytes that this one is not ordered with.
     fn conflict(&self, access: &Access, before: &Clock) -> Option<Access> {
         let lists = [&self.writes, &self.reads, &self.atomics];
         let mut all = lists.into_iter().flatten();

@@ -35,7 +35,7 @@ struct Task {
     after: Vec<(Arc<Stream>, u64)>,
     /// The host's clock when it gave the task.
     given_at: Arc<Clock>,
-    /// An event's mark behind it, which is announced when the task counts as done: then the stream may be idle.
+    /// The mark of an event behind it. It is announced together with the task's end.
     mark: Option<Arc<Mark>>,
 }
 
@@ -243,7 +243,8 @@ pub(crate) fn stream(handle: u64) -> Outcome<Arc<Stream>> {
 }
 
 fn own_stream(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
-    OWN.with_borrow_mut(|OwnStreams(own)| {
+    let found = OWN.try_with(|own| {
+        let OwnStreams(own) = &mut *own.borrow_mut();
         own.retain(|stream| stream.context.alive());
         if let Some(stream) = own.iter().find(|s| s.context.handle == context.handle) {
             return Ok(stream.clone());
@@ -252,5 +253,7 @@ fn own_stream(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
         lock(&context.streams).push(stream.clone());
         own.push(stream.clone());
         Ok(stream)
-    })
+    });
+    // A thread that is ending has no stream of its own any more.
+    found.unwrap_or_else(|_| context.legacy_stream())
 }

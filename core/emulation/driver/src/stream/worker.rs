@@ -52,11 +52,14 @@ impl Stream {
             let mark = task.mark.clone().filter(|_| is_well);
             // The task's objects are dropped before its completion is announced.
             drop(task);
-            lock(&self.queue).done += 1;
-            self.changed.notify_all();
+            // Both at once: whoever sees one sees the other, too.
+            let mut queue = lock(&self.queue);
             if let Some(mark) = mark {
                 mark.reach();
             }
+            queue.done += 1;
+            drop(queue);
+            self.changed.notify_all();
         }
     }
 
