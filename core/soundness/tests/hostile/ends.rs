@@ -162,6 +162,7 @@ fn end(builder: Builder, way: usize) {
     // Handles of a freed block and a destroyed team.
     let _ = context.put(x, &[1; 8], 0);
     call!(bindings::unquiesce, bindings::unquiesce(&world));
+    value!(bindings::forget_losses, bindings::forget_losses());
     assert!(call!(World::free, world.free(x)).is_none());
     let _ = team.map(|team| team.sync());
     let _ = context.destroy();
