@@ -103,6 +103,20 @@ pub(crate) fn queue_reduce_scatter<T: Element + GpuNumber>(
     Ok(team.reduce_scatter_on_stream(dest, source, fold, stream)?)
 }
 
+/// Makes a call of a team on a user's stream.
+///
+/// # Safety
+///
+/// As for [`on_stream`].
+unsafe fn of_team(
+    call: &'static str,
+    stream: StreamHandle,
+    queue: impl FnOnce(&Pe, &Stream) -> Done,
+) -> i32 {
+    // SAFETY: the caller makes the same promise.
+    status(call, unsafe { on_stream(call, stream, queue) })
+}
+
 pub(crate) unsafe fn broadcast<T: Element>(
     call: &'static str,
     team: i32,
@@ -112,12 +126,10 @@ pub(crate) unsafe fn broadcast<T: Element>(
     root: i32,
     stream: StreamHandle,
 ) -> i32 {
+    let queue =
+        |own: &Pe, stream: &Stream| queue_broadcast(own, team, (dest, source, n), root, stream);
     // SAFETY: the caller's promise.
-    status(call, unsafe {
-        on_stream(call, stream, |own, stream| {
-            queue_broadcast(own, team, (dest, source, n), root, stream)
-        })
-    })
+    unsafe { of_team(call, stream, queue) }
 }
 
 pub(crate) unsafe fn fcollect<T: Element>(
@@ -128,12 +140,9 @@ pub(crate) unsafe fn fcollect<T: Element>(
     n: usize,
     stream: StreamHandle,
 ) -> i32 {
+    let queue = |own: &Pe, stream: &Stream| queue_fcollect(own, team, (dest, source, n), stream);
     // SAFETY: the caller's promise.
-    status(call, unsafe {
-        on_stream(call, stream, |own, stream| {
-            queue_fcollect(own, team, (dest, source, n), stream)
-        })
-    })
+    unsafe { of_team(call, stream, queue) }
 }
 
 pub(crate) unsafe fn alltoall<T: Element>(
@@ -144,12 +153,9 @@ pub(crate) unsafe fn alltoall<T: Element>(
     n: usize,
     stream: StreamHandle,
 ) -> i32 {
+    let queue = |own: &Pe, stream: &Stream| queue_alltoall(own, team, (dest, source, n), stream);
     // SAFETY: the caller's promise.
-    status(call, unsafe {
-        on_stream(call, stream, |own, stream| {
-            queue_alltoall(own, team, (dest, source, n), stream)
-        })
-    })
+    unsafe { of_team(call, stream, queue) }
 }
 
 pub(crate) unsafe fn reduce<T: Element + GpuNumber>(
@@ -161,12 +167,10 @@ pub(crate) unsafe fn reduce<T: Element + GpuNumber>(
     n: usize,
     stream: StreamHandle,
 ) -> i32 {
+    let queue =
+        |own: &Pe, stream: &Stream| queue_reduce(own, fold, team, (dest, source, n), stream);
     // SAFETY: the caller's promise.
-    status(call, unsafe {
-        on_stream(call, stream, |own, stream| {
-            queue_reduce(own, fold, team, (dest, source, n), stream)
-        })
-    })
+    unsafe { of_team(call, stream, queue) }
 }
 
 pub(crate) unsafe fn reduce_scatter<T: Element + GpuNumber>(
@@ -178,10 +182,9 @@ pub(crate) unsafe fn reduce_scatter<T: Element + GpuNumber>(
     n: usize,
     stream: StreamHandle,
 ) -> i32 {
+    let queue = |own: &Pe, stream: &Stream| {
+        queue_reduce_scatter(own, fold, team, (dest, source, n), stream)
+    };
     // SAFETY: the caller's promise.
-    status(call, unsafe {
-        on_stream(call, stream, |own, stream| {
-            queue_reduce_scatter(own, fold, team, (dest, source, n), stream)
-        })
-    })
+    unsafe { of_team(call, stream, queue) }
 }
